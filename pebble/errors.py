@@ -1,0 +1,181 @@
+"""Every error of the package, one tree under `PebbleError`.
+
+The text of an error is one line that says what is wrong, where, and what to do; its attributes carry the
+same facts for programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pebble.moves import Move
+
+__all__ = [
+    "DuplicateEdgeWarning",
+    "FormatError",
+    "GraphSpecError",
+    "IllegalMoveError",
+    "IncompleteScheduleError",
+    "InfeasibleInstanceError",
+    "InvalidCDAGError",
+    "InvalidMemoryError",
+    "MissingExtraError",
+    "PebbleError",
+    "UnknownNameError",
+    "UnsupportedFunctionError",
+    "UnsupportedInstanceError",
+]
+
+
+class PebbleError(Exception):
+    """Base of every error that the package raises on purpose."""
+
+
+class InvalidCDAGError(PebbleError, ValueError):
+    """The arrays or edges given do not form a CDAG (a cycle, a self-loop, a vertex out of range, …).
+
+    Attributes
+    ----------
+    vertices : tuple of int
+        The vertices at fault; for a cycle, its vertices in order.
+    """
+
+    def __init__(self, message: str, vertices: Sequence[int] = ()) -> None:
+        super().__init__(message)
+        self.vertices = tuple(int(v) for v in vertices)
+
+
+class InvalidMemoryError(PebbleError, ValueError):
+    """M is not a whole number of at least one word."""
+
+
+class IllegalMoveError(PebbleError, ValueError):
+    """A move that the rules forbid.
+
+    Attributes
+    ----------
+    index : int
+        Position of the move in the schedule, from 0.
+    move : Move
+    reason : str
+        The short reason, the same text from both referees (see `pebble.moves.Reason`).
+    vertices : tuple of int
+        The vertices that the reason names (a missing predecessor, the vertex itself, …).
+    """
+
+    def __init__(
+        self, index: int, move: Move, reason: str, message: str, vertices: Sequence[int] = ()
+    ) -> None:
+        super().__init__(f"move {index} ({move}): {message}")
+        self.index = index
+        self.move = move
+        self.reason = reason
+        self.vertices = tuple(vertices)
+
+
+class IncompleteScheduleError(PebbleError, ValueError):
+    """Every move was legal, but an output is not blue at the end.
+
+    Attributes
+    ----------
+    vertex : int
+        The output of lowest id that is not blue.
+    missing : int
+        How many outputs are not blue.
+    """
+
+    def __init__(self, vertex: int, missing: int) -> None:
+        super().__init__(
+            f"the schedule ends with {missing} output(s) not blue, the first is vertex {vertex}: store it"
+        )
+        self.vertex = vertex
+        self.missing = missing
+
+
+class InfeasibleInstanceError(PebbleError, ValueError):
+    """M is below the least M with which the graph can be pebbled at all.
+
+    Attributes
+    ----------
+    vertex : int
+        The vertex that needs the most red pebbles at once.
+    least_M : int
+        The words that computing it takes.
+    M : int
+    """
+
+    def __init__(self, vertex: int, least_M: int, M: int, label: str = "") -> None:
+        name = f"vertex {vertex}" + (f" ({label})" if label else "")
+        super().__init__(
+            f"M={M} is infeasible: computing {name} needs {least_M} red words at once; use M >= {least_M}"
+        )
+        self.vertex = vertex
+        self.least_M = least_M
+        self.M = M
+
+
+class UnsupportedInstanceError(PebbleError):
+    """A player does not play this instance; the text says what it does support.
+
+    Attributes
+    ----------
+    least_M : int or None
+        The least M that the player needs, where that is what is missing.
+    """
+
+    def __init__(self, message: str, least_M: int | None = None) -> None:
+        super().__init__(message)
+        self.least_M = least_M
+
+
+class UnsupportedFunctionError(PebbleError, TypeError):
+    """A traced function used an operation that has no CDAG form; the text names the function."""
+
+
+class GraphSpecError(PebbleError, ValueError):
+    """A graph spec such as ``fft:8`` is malformed, or its parameters are out of range."""
+
+
+class FormatError(PebbleError, ValueError):
+    """A file does not hold what its format promises.
+
+    Attributes
+    ----------
+    file : str
+    line : int or None
+        Line number from 1, where one line is at fault.
+    """
+
+    def __init__(self, file: str, message: str, line: int | None = None) -> None:
+        where = f"{file}:{line}" if line is not None else file
+        super().__init__(f"{where}: {message}")
+        self.file = file
+        self.line = line
+
+
+class UnknownNameError(PebbleError, KeyError):
+    """A registry has no such name; the text suggests near ones.
+
+    Attributes
+    ----------
+    name : str
+    suggestions : tuple of str
+    """
+
+    def __init__(self, message: str, name: str, suggestions: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.name = name
+        self.suggestions = tuple(suggestions)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class MissingExtraError(PebbleError, ImportError):
+    """An optional dependency is not installed; the text says which extra brings it."""
+
+
+class DuplicateEdgeWarning(UserWarning):
+    """Edges were given more than once; each was kept once."""

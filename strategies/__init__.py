@@ -1,0 +1,26 @@
+"""Players that are fast: an order and an eviction policy, or a tile program. Each returns a schedule, a claim."""
+
+from __future__ import annotations
+
+from strategies.catalog import REGISTRY
+from strategies.playing import count, count_detail, parse_strategy, play
+from strategies.protocol import Countable, Strategy
+
+__all__ = [
+    "REGISTRY",
+    "Countable",
+    "Strategy",
+    "count",
+    "count_detail",
+    "get",
+    "info",
+    "names",
+    "parse_strategy",
+    "play",
+    "register",
+]
+
+get = REGISTRY.get
+info = REGISTRY.info
+names = REGISTRY.names
+register = REGISTRY.register
