@@ -136,7 +136,7 @@ class CDAG:
         Raises
         ------
         InvalidCDAGError
-            A vertex out of range, a self-loop, a cycle (one is named), or weights or labels of a wrong length.
+            A vertex out of range, a self-loop, a cycle (one is named), wrong lengths of weights or labels.
 
         Notes
         -----

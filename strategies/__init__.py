@@ -1,4 +1,4 @@
-"""Players that are fast: an order and an eviction policy, or a tile program. Each returns a schedule, a claim."""
+"""Players that are fast: an order with an eviction policy, or a tile program; each returns a claim."""
 
 from __future__ import annotations
 
