@@ -327,7 +327,8 @@ class CDAG:
     @cached_property
     def is_source(self) -> NDArray[np.bool_]:
         """Mask of the vertices without predecessors: the inputs, blue at the start."""
-        return np.diff(self.indptr) == 0
+        mask: NDArray[np.bool_] = self.in_degree == 0
+        return mask
 
     @cached_property
     def is_output(self) -> NDArray[np.bool_]:

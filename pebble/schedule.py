@@ -60,7 +60,8 @@ class Schedule:
     def order(self) -> NDArray[np.int64]:
         """The computed vertices in order; a vertex stands there once per computation."""
         ops, vertices = unpack_arrays(self.moves)
-        return vertices[ops == Op.COMPUTE]
+        computed: NDArray[np.int64] = vertices[ops == Op.COMPUTE]
+        return computed
 
     def text(self) -> str:
         """The moves as text, ``L0 L1 C2 S2``."""
