@@ -36,6 +36,9 @@ if TYPE_CHECKING:
         InvalidCDAGError as InvalidCDAGError,
     )
     from pebble.errors import (
+        InvalidInputError as InvalidInputError,
+    )
+    from pebble.errors import (
         InvalidMemoryError as InvalidMemoryError,
     )
     from pebble.errors import (
@@ -84,6 +87,7 @@ _HOMES = {
         "IncompleteScheduleError",
         "InfeasibleInstanceError",
         "InvalidCDAGError",
+        "InvalidInputError",
         "InvalidMemoryError",
         "MissingExtraError",
         "PebbleError",

@@ -20,6 +20,7 @@ __all__ = [
     "IncompleteScheduleError",
     "InfeasibleInstanceError",
     "InvalidCDAGError",
+    "InvalidInputError",
     "InvalidMemoryError",
     "MissingExtraError",
     "PebbleError",
@@ -45,6 +46,10 @@ class InvalidCDAGError(PebbleError, ValueError):
     def __init__(self, message: str, vertices: Sequence[int] = ()) -> None:
         super().__init__(message)
         self.vertices = tuple(int(v) for v in vertices)
+
+
+class InvalidInputError(PebbleError, ValueError):
+    """Numbers to evaluate a CDAG on are missing, unknown, of the wrong shape, or no numbers."""
 
 
 class InvalidMemoryError(PebbleError, ValueError):
