@@ -39,7 +39,7 @@ def _maximum(a: float, b: float) -> float:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
-def _apply(op: int, x: NDArray[np.float64], k: int, c: float) -> float:
+def _apply(op: int, x: NDArray[np.float64], k: int, c: float) -> Any:
     """The value of one vertex from its `k` operands ``x[:k]`` and its constant."""
     a = x[0]
     if op == _ADD:
@@ -129,19 +129,13 @@ def evaluate(
     """Fill in `values`, where the sources' are given, along `order` (None: ids are topological)."""
     x = np.empty(_widest(indptr), dtype=np.float64)
     for i in range(len(values)):
-        if order is None:
-            v = i
-        else:
-            v = order[i]
+        v = i if order is None else order[i]
         k = 0
         for e in range(indptr[v], indptr[v + 1]):
             x[k] = values[indices[e]]
             k += 1
         if k:
-            if constants is None:
-                c = 0.0
-            else:
-                c = constants[v]
+            c = 0.0 if constants is None else constants[v]
             values[v] = _apply(ops[v], x, k, c)
 
 
@@ -188,10 +182,7 @@ def execute(
                 for e in range(indptr[v], indptr[v + 1]):
                     x[k] = fast[slot_of[indices[e]]]
                     k += 1
-                if constants is None:
-                    c = 0.0
-                else:
-                    c = constants[v]
+                c = 0.0 if constants is None else constants[v]
                 value = _apply(ops[v], x, k, c)
             num_free -= 1
             slot_of[v] = free[num_free]

@@ -63,10 +63,7 @@ def replay(
             break
         s = state[v]
         # A weight may be as large as int64 holds: compare with the room left instead of adding first.
-        if weights is None:
-            w = np.int64(1)
-        else:
-            w = weights[v]
+        w = np.int64(1) if weights is None else weights[v]
         if op == np.uint64(2):
             first, last = np.int64(indptr[v]), np.int64(indptr[v + np.uint64(1)])
             all_red = RED
@@ -107,9 +104,7 @@ def replay(
 
 
 @numba.njit(cache=True, nogil=True)
-def first_missing_output(
-    state: NDArray[np.uint8], further_outputs: NDArray[np.int64]
-) -> tuple[int, int]:
+def first_missing_output(state: NDArray[np.uint8], further_outputs: NDArray[np.int64]) -> tuple[int, int]:
     """The output of lowest id that is not blue (or -1), and how many there are."""
     for i in range(len(further_outputs)):
         state[further_outputs[i]] &= ~NEEDED
