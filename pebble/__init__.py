@@ -42,6 +42,9 @@ if TYPE_CHECKING:
         InvalidMemoryError as InvalidMemoryError,
     )
     from pebble.errors import (
+        InvalidOrderError as InvalidOrderError,
+    )
+    from pebble.errors import (
         MissingExtraError as MissingExtraError,
     )
     from pebble.errors import (
@@ -89,6 +92,7 @@ _HOMES = {
         "InvalidCDAGError",
         "InvalidInputError",
         "InvalidMemoryError",
+        "InvalidOrderError",
         "MissingExtraError",
         "PebbleError",
         "UnknownNameError",

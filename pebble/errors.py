@@ -22,6 +22,7 @@ __all__ = [
     "InvalidCDAGError",
     "InvalidInputError",
     "InvalidMemoryError",
+    "InvalidOrderError",
     "MissingExtraError",
     "PebbleError",
     "UnknownNameError",
@@ -54,6 +55,23 @@ class InvalidInputError(PebbleError, ValueError):
 
 class InvalidMemoryError(PebbleError, ValueError):
     """M is not a whole number of at least one word."""
+
+
+class InvalidOrderError(PebbleError, ValueError):
+    """An order of computes cannot be replayed: an operand comes too late, an output is missing, …
+
+    Attributes
+    ----------
+    vertex : int or None
+        The vertex at fault.
+    position : int or None
+        Where in the order the fault shows, from 0.
+    """
+
+    def __init__(self, message: str, vertex: int | None = None, position: int | None = None) -> None:
+        super().__init__(message)
+        self.vertex = vertex
+        self.position = position
 
 
 class IllegalMoveError(PebbleError, ValueError):

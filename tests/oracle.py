@@ -62,7 +62,7 @@ def oracle_graph(name: str) -> OracleGraph:
 def oracle_values(
     rules: str | None = None, *, feasible: bool = True
 ) -> list[tuple[OracleGraph, Instance, int | None]]:
-    """``(graph, instance, optimum)`` for every value, of one rule set or of all; infeasible ones on request."""
+    """``(graph, instance, optimum)`` for every value, of one rule set or all; infeasible ones on request."""
     return [
         (graph, Instance(graph.cdag, M, name), value)
         for graph in oracle_graphs()

@@ -1,0 +1,320 @@
+"""Replay: an order of computes becomes moves within M words, under an eviction policy.
+
+Order and eviction are the common currency of the players: generic strategies, the polishing of tile
+schedules and local search all produce an order and replay it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pebble.cdag import CDAG
+from pebble.errors import InvalidOrderError, UnknownNameError, UnsupportedInstanceError
+from pebble.instance import Instance
+from pebble.moves import move_dtype
+from pebble.rules import Rules
+from pebble.schedule import Schedule
+
+__all__ = ["POLICIES", "Plan", "play_plan", "prepare", "replay", "replay_io"]
+
+POLICIES = {
+    "belady": "furthest next use, a dirty value discounted since its eviction costs a store",
+    "furthest": "furthest next use, dirty or clean: Belady's rule",
+    "lru": "least recently used",
+    "fifo": "first in, first out",
+    "random": "uniformly at random, from the seed",
+}
+
+# A dirty value is evicted before a clean one if its next use is this many times as far: 2, since evicting it
+# costs a store and a load. Short orders are replayed with the others too.
+_DIRTY_FACTOR = 2.0
+_OTHER_FACTORS = (1.0, 1.5, 3.0, 8.0)
+_SHORT = 200_000
+# Heap keys hold a time and a vertex in 31 + 32 bits.
+_MOST_STEPS = 2**31 - 4
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """An order checked and prepared for replay: the computes kept, and what happens next to each value.
+
+    It depends on the graph, the rules and the order, not on M: one plan serves a sweep over M.
+
+    Attributes
+    ----------
+    cdag : CDAG
+    steps : ndarray of int
+        The computes kept, from `first_step` on: useless ones are left out.
+    repeats : bool
+        Whether a vertex is computed more than once.
+    first_step, first_use, after_step, after_use
+        Next events in the coding of `strategies.replay_kernels`.
+    """
+
+    cdag: CDAG
+    steps: NDArray[Any]
+    repeats: bool
+    first_step: int
+    first_use: int
+    after_step: NDArray[np.int32]
+    after_use: NDArray[np.int32]
+
+    @property
+    def most_moves(self) -> int:
+        """No replay makes more moves: two per operand (loaded, deleted), three per compute."""
+        return 2 * (len(self.after_use) - self.first_use) + 3 * (len(self.steps) - self.first_step)
+
+    def run(
+        self, M: int, policy: str = "belady", seed: int = 0, moves: NDArray[Any] | None = None
+    ) -> tuple[int, NDArray[Any]]:
+        """Replay within M words: the I/O in words, and the moves if an array to write them to is given.
+
+        `M` must reach the graph's least M; that is not checked here. See `replay` for the policies.
+        """
+        if policy == "belady":
+            variants = [(_DIRTY_FACTOR, True)]
+            if len(self.after_use) <= _SHORT:
+                variants += [(factor, True) for factor in _OTHER_FACTORS]
+            if self.repeats:
+                variants += [(factor, False) for factor, _ in variants]
+            if len(variants) > 1:
+                costs = [self._run(M, policy, seed, None, *variant)[0] for variant in variants]
+                if moves is None:
+                    return min(costs), np.empty(0, dtype=np.uint32)
+                variants = [variants[costs.index(min(costs))]]
+            return self._run(M, policy, seed, moves, *variants[0])
+        return self._run(M, policy, seed, moves, 1.0, True)
+
+    def _run(
+        self, M: int, policy: str, seed: int, moves: NDArray[Any] | None, factor: float, drop_first: bool
+    ) -> tuple[int, NDArray[Any]]:
+        g = self.cdag
+        if moves is None:
+            moves = np.empty(0, dtype=move_dtype(g.num_vertices))
+        graph = (g.indptr, g.indices, _weights(g), M, _state(g))
+        plan = (self.steps, self.first_step, self.after_step, self.after_use, self.first_use)
+        if policy in ("belady", "furthest"):
+            from strategies.replay_kernels import belady
+
+            loads, stores, length = belady(*graph, *plan, factor, drop_first, moves)
+        else:
+            from strategies.online_kernels import FIFO, LRU, RANDOM, online
+
+            code = {"lru": LRU, "fifo": FIFO, "random": RANDOM}[policy]
+            loads, stores, length = online(*graph, *plan, code, seed & (2**63 - 1), moves)
+        return int(loads + stores), moves[:length]
+
+
+def prepare(cdag: CDAG, order: ArrayLike, rules: Rules | str = "hong-kung") -> Plan:
+    """Check an order of computes and prepare its replay.
+
+    Parameters
+    ----------
+    cdag : CDAG
+    order : array_like of int
+        Non-source vertices; a vertex that stands there twice is computed twice.
+    rules : Rules or str
+
+    Raises
+    ------
+    InvalidOrderError
+        A vertex is out of range, a source, or twice there under one-shot rules; an operand is computed after
+        its first use, or never; an output is missing.
+    UnsupportedInstanceError
+        2^31 computes or more.
+
+    Notes
+    -----
+    O(len(order) + operands); 4 bytes per compute and per operand, 4 more per vertex while it runs.
+    """
+    from strategies.replay_kernels import next_events
+
+    given = np.asarray(order)
+    if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
+        raise InvalidOrderError(
+            f"an order is a sequence of vertex ids, got shape {given.shape}, {given.dtype}"
+        )
+    n = cdag.num_vertices
+    _check_vertices(cdag, given)
+    if max(len(given), n) > _MOST_STEPS:
+        raise UnsupportedInstanceError(f"replay takes orders and graphs of up to {_MOST_STEPS} vertices")
+    sequence = given.astype(cdag.indices.dtype)
+    seen = np.zeros(n, dtype=np.bool_)
+    seen[sequence] = True
+    repeats = int(np.count_nonzero(seen)) < len(sequence)
+    if repeats and not Rules.of(rules).recomputation:
+        _raise_repeat(sequence, Rules.of(rules))
+    operands = int(np.diff(cdag.indptr)[sequence].sum(dtype=np.int64))
+    last = np.full(n, -1, dtype=np.int32)
+    steps = np.empty_like(sequence)
+    after_step = np.empty(len(sequence), dtype=np.int32)
+    after_use = np.empty(operands, dtype=np.int32)
+    first_step, first_use = next_events(
+        cdag.indptr, cdag.indices, _state(cdag), sequence, last, steps, after_step, after_use
+    )
+    _check_first_events(cdag, last, sequence, steps)
+    return Plan(cdag, steps, repeats, first_step, first_use, after_step, after_use)
+
+
+def replay(instance: Instance, order: ArrayLike, policy: str = "belady", seed: int = 0) -> Schedule:
+    """Turn an order of computes into moves within M words.
+
+    Operands are loaded just before the compute that needs them, and values evicted at the last moment. A dead
+    value is dropped at once; an output is stored once, when it is evicted or has no further use; any other
+    value is stored at most once, when it is first evicted with a use to come.
+
+    Parameters
+    ----------
+    instance : Instance
+    order : array_like of int
+        Non-source vertices, each after its operands; repeats mean recomputation. Useless computes are left
+        out. A value is dropped without a store if it is computed anew before its next use; a vertex that is
+        still red when its turn to be computed anew comes is not computed, nor is one that is blue if its
+        operands that are not red weigh more than itself: it is then loaded where it is used.
+    policy : str
+        ``belady`` evicts the furthest next use, a dirty value (one whose eviction costs a store) only if its
+        next use is twice as far as a clean one's; orders of up to 200,000 operands are replayed with other
+        ratios too (1, 1.5, 3, 8) and the cheapest is kept. ``furthest`` ignores the stores (Belady 1966).
+        ``lru``, ``fifo``, ``random``.
+    seed : int
+        For ``random``.
+
+    Returns
+    -------
+    Schedule
+        Its claim is the exact I/O cost.
+
+    Raises
+    ------
+    InfeasibleInstanceError
+        M is below the graph's least M.
+    InvalidOrderError
+        See `prepare`.
+    UnknownNameError
+        No such policy.
+
+    Notes
+    -----
+    Furthest next use is optimal when no eviction costs a store (Belady 1966). With stores the problem is
+    local register allocation, NP-hard (Farach-Colton & Liberatore 2000). O(operands + evictions log M) time;
+    about 25 bytes per vertex and 4 per operand besides the moves.
+
+    Examples
+    --------
+    >>> from pebble.cdag import CDAG
+    >>> inst = Instance(CDAG.from_edges(4, [(0, 2), (1, 2), (2, 3)]), M=3)
+    >>> replay(inst, [2, 3]).text()
+    'L0 L1 C2 D0 D1 C3 D2 S3 D3'
+    """
+    _check_policy(policy)
+    instance.require_feasible()
+    plan = prepare(instance.cdag, order, instance.rules)
+    return play_plan(plan, instance, policy, seed)
+
+
+def replay_io(instance: Instance, order: ArrayLike, policy: str = "belady", seed: int = 0) -> int:
+    """The I/O cost, in words, of `replay` with the same arguments, without making the moves.
+
+    Examples
+    --------
+    >>> from pebble.cdag import CDAG
+    >>> replay_io(Instance(CDAG.from_edges(4, [(0, 2), (1, 2), (2, 3)]), M=3), [2, 3])
+    3
+    """
+    _check_policy(policy)
+    instance.require_feasible()
+    return prepare(instance.cdag, order, instance.rules).run(instance.M, policy, seed)[0]
+
+
+def play_plan(plan: Plan, instance: Instance, policy: str = "belady", seed: int = 0) -> Schedule:
+    """The schedule of a prepared order for an instance of its graph whose M is feasible."""
+    # The pages of this array that are not written to take no memory, and shrinking it moves nothing.
+    moves = np.empty(plan.most_moves, dtype=move_dtype(plan.cdag.num_vertices))
+    io, played = plan.run(instance.M, policy, seed, moves)
+    length = len(played)
+    del played
+    moves.resize(length, refcheck=False)
+    return Schedule(instance, moves, producer=f"replay:{policy}", claim=io, seed=seed)
+
+
+def _check_policy(policy: str) -> None:
+    if policy not in POLICIES:
+        near = difflib.get_close_matches(policy, POLICIES, 2)
+        hint = f"; did you mean '{near[0]}'?" if near else ""
+        raise UnknownNameError(
+            f"no eviction policy '{policy}'{hint} (known: {', '.join(POLICIES)})", policy, near
+        )
+
+
+def _weights(cdag: CDAG) -> NDArray[np.int64]:
+    # Read-only like the graph's own arrays: one compiled kernel serves both.
+    weights = np.empty(0, dtype=np.int64) if cdag.weights is None else cdag.weights
+    weights.setflags(write=False)
+    return weights
+
+
+def _state(cdag: CDAG) -> NDArray[np.uint8]:
+    """The board at the start, in the bits of `strategies.replay_kernels`: sources blue, outputs marked."""
+    blue, output = np.uint8(2), np.uint8(4)
+    return cdag.is_source * blue | cdag.is_output * output
+
+
+def _check_vertices(cdag: CDAG, order: NDArray[Any]) -> None:
+    if not order.size:
+        return
+    n = cdag.num_vertices
+    if order.min() < 0 or order.max() >= n:
+        at = int(np.flatnonzero((order < 0) | (order >= n))[0])
+        raise InvalidOrderError(
+            f"position {at} of the order names vertex {order[at]}: ids go from 0 to {n - 1}",
+            int(order[at]),
+            at,
+        )
+    sources = cdag.is_source[order]
+    if sources.any():
+        at = int(np.flatnonzero(sources)[0])
+        raise InvalidOrderError(
+            f"position {at} of the order computes vertex {order[at]}, a source: leave sources out",
+            int(order[at]),
+            at,
+        )
+
+
+def _raise_repeat(order: NDArray[Any], rules: Rules) -> None:
+    _, first = np.unique(order, return_index=True)
+    again = np.ones(len(order), dtype=np.bool_)
+    again[first] = False
+    at = int(np.flatnonzero(again)[0])
+    raise InvalidOrderError(
+        f"position {at} of the order computes vertex {order[at]} again: {rules} rules allow it once",
+        int(order[at]),
+        at,
+    )
+
+
+def _check_first_events(
+    cdag: CDAG, first: NDArray[np.int32], order: NDArray[Any], steps: NDArray[Any]
+) -> None:
+    """Raise unless every vertex is computed before its first use, and every output at all."""
+    wrong = (first >= 0) & ~cdag.is_source
+    if wrong.any():
+        p = int(np.flatnonzero(wrong)[0])
+        v = int(steps[first[p]])
+        where = np.flatnonzero(order == v)
+        late = "after" if (order == p).any() else "never"
+        raise InvalidOrderError(
+            f"the order computes vertex {v} before its operand {p}, which it computes {late}: put {p} first",
+            p,
+            int(where[0]),
+        )
+    missing = (first == -1) & cdag.is_output & ~cdag.is_source
+    if missing.any():
+        v = int(np.flatnonzero(missing)[0])
+        raise InvalidOrderError(
+            f"the order never computes vertex {v}, an output ({np.count_nonzero(missing)} missing in all)", v
+        )
