@@ -15,7 +15,7 @@ from pebble.schedule import Schedule
 
 
 def random_cdag(rng: random.Random, most_vertices: int = 8) -> CDAG:
-    """A graph of up to `most_vertices` vertices, in-degree at most 3; often weights, outputs, shuffled ids."""
+    """A graph of up to `most_vertices` vertices, in-degree up to 3; often weights, outputs, shuffled ids."""
     n = rng.randint(1, most_vertices)
     ids = list(range(n))
     if rng.random() < 0.5:
@@ -43,7 +43,7 @@ def any_move(rng: random.Random, n: int) -> Move:
 
 
 def play_through(instance: Instance, rng: random.Random) -> Schedule:
-    """A complete, rather wasteful schedule: computes outputs in turn, evicting at random, storing all it made."""
+    """A complete, rather wasteful schedule: evicts at random and stores all that it computes."""
     cdag = instance.cdag
     game = Game(instance)
     for v in cdag.topological_order.tolist():

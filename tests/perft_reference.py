@@ -79,9 +79,10 @@ def tables() -> str:
     """The data file's text."""
     lines = [
         "# Numbers of legal move sequences of length 0, 1, 2, … from the start, for tiny graphs.",
-        "# Conventions: a vertex that is red cannot be loaded or computed; storing a red vertex is legal even if",
-        "# it is blue already; blue pebbles are never removed; sources cannot be computed; the sequence goes on",
-        "# after every output is blue. Written by tests/perft_reference.py, which imports nothing of the project.",
+        "# Conventions: a vertex that is red cannot be loaded or computed; storing a red vertex is legal",
+        "# even if it is blue already; blue pebbles are never removed; sources cannot be computed; the",
+        "# sequence goes on after every output is blue. Written by tests/perft_reference.py, which imports",
+        "# nothing of the project.",
     ]
     for name, n, edges, weights, memories, depth in GRAPHS:
         for M in memories:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,13 +52,12 @@ def game_says(game: Game, refused: Move | None) -> tuple[object, ...] | Cost:
         before = snapshot(game)
         reason = game.why_illegal(refused)
         assert reason is not None
-        try:
+        with pytest.raises(IllegalMoveError) as caught:
             game.push(refused)
-        except IllegalMoveError as error:
-            assert (error.reason, error.vertices) == (reason[0].value, reason[1])
-            assert snapshot(game) == before, "a refused move changed the game"
-            return error.index, error.move, error.reason, error.vertices, str(error)
-        raise AssertionError(f"push took {refused}, why_illegal refused it: {reason}")
+        error = caught.value
+        assert (error.reason, error.vertices) == (reason[0].value, reason[1])
+        assert snapshot(game) == before, "a refused move changed the game"
+        return error.index, error.move, error.reason, error.vertices, str(error)
     if game.is_over:
         return game.cost
     missing = game.missing_outputs

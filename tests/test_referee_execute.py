@@ -101,17 +101,9 @@ def test_every_operation_is_met() -> None:
     """One vertex per op: none is left out of the arithmetic."""
     computing = [op for op in ScalarOp if op is not ScalarOp.INPUT]
     assert set(computing) == set(MEANING)
-    operands = {ScalarOp.FMA: 3, ScalarOp.SUM: 3, ScalarOp.MAX_ALL: 3} | {
-        op: 2
-        for op in (
-            ScalarOp.ADD,
-            ScalarOp.SUB,
-            ScalarOp.MUL,
-            ScalarOp.DIV,
-            ScalarOp.MAX,
-            ScalarOp.FMA_SQUARE,
-        )
-    }
+    two = (ScalarOp.ADD, ScalarOp.SUB, ScalarOp.MUL, ScalarOp.DIV, ScalarOp.MAX, ScalarOp.FMA_SQUARE)
+    three = (ScalarOp.FMA, ScalarOp.SUM, ScalarOp.MAX_ALL)
+    operands = dict.fromkeys(two, 2) | dict.fromkeys(three, 3)
     ops = np.array([ScalarOp.INPUT] * 3 + computing, dtype=np.uint8)
     edges = [(u, v) for v, op in enumerate(computing, 3) for u in range(operands.get(op, 1))]
     constants = np.linspace(1.5, 3, len(ops))
@@ -145,7 +137,7 @@ def test_execute_forgets_what_was_not_stored() -> None:
     cdag = CDAG.from_edges(3, [(0, 1), (1, 2)], ops=ops, tensors=tensors, output_names=("y",))
     schedule = Schedule.from_moves(Instance(cdag, 3), ["L0", "C1", "C2", "S2"])
     with pytest.raises(
-        InvalidInputError, match="'e' is not in slow memory at the end.* never stores vertex 1"
+        InvalidInputError, match=r"'e' is not in slow memory at the end.* never stores vertex 1"
     ):
         execute(schedule, [1.0], names=["e", "y"])
     stored = Schedule.from_moves(Instance(cdag, 3), ["L0", "C1", "S1", "C2", "S2"])
@@ -156,8 +148,8 @@ def test_execute_recomputes_and_reuses_slots() -> None:
     """y = (a - b) * exp(a - b) with a - b made twice in three slots."""
     ops = np.array([ScalarOp.INPUT, ScalarOp.INPUT, ScalarOp.SUB, ScalarOp.EXP, ScalarOp.MUL], dtype=np.uint8)
     cdag = CDAG.from_edges(5, [(0, 2), (1, 2), (2, 3), (2, 4), (3, 4)], ops=ops)
-    moves = "L0 L1 C2 D0 D1 C3 S3 D3 D2 L0 L1 C2 D0 L3 D1 C4 S4".split()
-    schedule = Schedule.from_moves(Instance(cdag, 3), moves)
+    moves = "L0 L1 C2 D0 D1 C3 S3 D3 D2 L0 L1 C2 D0 L3 D1 C4 S4"
+    schedule = Schedule.from_moves(Instance(cdag, 3), moves.split())
     assert execute(schedule, [0.3, 0.1])[0] == (0.3 - 0.1) * np.exp(0.3 - 0.1)
 
 

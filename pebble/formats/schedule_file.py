@@ -201,8 +201,8 @@ def _read_labels(reader: Reader) -> tuple[str | int, ...]:
     text = b"".join(part for part, _ in reader.body("labels"))
     try:
         labels = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise reader.error(f"the labels are no JSON: {error}", line) from None
+    except (ValueError, RecursionError):
+        raise reader.error("the labels are no JSON array", line) from None
     if not isinstance(labels, list) or any(type(label) not in (str, int) for label in labels):
         raise reader.error("the labels are no list of strings and integers", line)
     return tuple(labels)

@@ -169,8 +169,8 @@ def parse_header(reader: Reader) -> Header:
         raise reader.error("embedded must be 'yes' or 'no'", lines["embedded"])
     try:
         info = json.loads(values.get("info", "{}"))
-    except (ValueError, RecursionError) as error:
-        raise reader.error(f"info is no JSON: {error}", lines["info"]) from None
+    except (ValueError, RecursionError):
+        raise reader.error("info is no JSON object", lines["info"]) from None
     if not isinstance(info, dict):
         raise reader.error("info is no JSON object", lines["info"])
     return Header(
