@@ -49,7 +49,7 @@ def _attention_backward(p: _Params) -> int:
     over_d, over_n = _sum_of_products(p, d), _sum_of_products(p, n)
     inputs = 4 * n * d + 2 * n
     given = n * d + n * _sum_of_products(p, d) if p.get("given") == "O" else 0
-    scale = n * n + 2 * n * d if p.get("scale") is not None else 0
+    scale = n * n + 2 * n * d if p.get("scale") else 0
     return inputs + given + 2 * n * n * over_d + 4 * n * n + 3 * n * d * over_n + scale
 
 

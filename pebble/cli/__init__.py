@@ -1,0 +1,1 @@
+"""The command line: one module per verb, the only part of the package that looks at its siblings."""

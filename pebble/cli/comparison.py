@@ -1,0 +1,135 @@
+"""What `play` and `count` print: strategies side by side at one M."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pebble.cli.output import console, table, whole
+
+if TYPE_CHECKING:
+    from pebble.result import Bound, Cost
+
+__all__ = ["Comparison", "exit_code"]
+
+
+@dataclass
+class Comparison:
+    """The results of several strategies on one graph at one M, and the best lower bound.
+
+    Attributes
+    ----------
+    results : list of dict
+        As in the JSON: the figures of each strategy, or why it could not play.
+    infeasible : str
+        Why no strategy can, where M is below the graph's least M.
+    """
+
+    graph: str
+    num_vertices: int | None
+    num_edges: int | None
+    M: int
+    rules: str
+    results: list[dict[str, Any]] = field(default_factory=list)
+    bound: Bound | None = None
+    infeasible: str = ""
+    least_M: int | None = None
+
+    def add(
+        self,
+        strategy: str,
+        cost: Cost,
+        *,
+        verified: bool,
+        seconds: float,
+        options: Mapping[str, Any],
+    ) -> None:
+        """A strategy that played, at the cost that the referee or the count gives."""
+        self.results.append(
+            {
+                "strategy": strategy,
+                "status": "feasible",
+                **cost.to_dict(),
+                "verified": verified,
+                "seconds": round(seconds, 6),
+                "options": dict(options),
+            }
+        )
+
+    def add_refusal(self, strategy: str, reason: str, least_M: int | None) -> None:
+        """A strategy that cannot play."""
+        self.results.append(
+            {"strategy": strategy, "status": "not-applicable", "reason": reason, "least_M": least_M}
+        )
+
+    @property
+    def played(self) -> list[dict[str, Any]]:
+        """The results with figures."""
+        return [row for row in self.results if row["status"] == "feasible"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        document: dict[str, Any] = {
+            "graph": self.graph,
+            "num_vertices": self.num_vertices,
+            "num_edges": self.num_edges,
+            "M": self.M,
+            "rules": self.rules,
+            "results": self.results,
+            "lower_bound": 0 if self.bound is None else self.bound.value,
+            "bound": None
+            if self.bound is None
+            else {"name": self.bound.name, "assumes": self.bound.assumes, "source": self.bound.source},
+        }
+        if self.infeasible:
+            document |= {"status": "infeasible", "reason": self.infeasible, "least_M": self.least_M}
+        return document
+
+    def print(self) -> None:
+        """The table for people."""
+        size = (
+            "" if self.num_vertices is None else f": {self.num_vertices:,} vertices, {self.num_edges:,} edges"
+        )
+        out = console()
+        lower = 0 if self.bound is None else self.bound.value
+        grid = table(
+            [
+                ("strategy", False),
+                *[(name, True) for name in ("I/O", "loads", "stores", "computes", "recomputed", "peak red")],
+                *[(name, True) for name in ("gap", "ratio", "seconds")],
+                ("options", False),
+            ],
+            title=f"{self.graph}{size}; M={self.M:,}, rules {self.rules}",
+        )
+        best = min((row["io"] for row in self.played), default=None)
+        for row in self.played:
+            ratio = row["io"] / lower if lower else None
+            grid.add_row(
+                row["strategy"],
+                *(whole(row[key]) for key in ("io", "loads", "stores", "computes", "recomputes", "peak_red")),
+                "" if ratio is None else f"{ratio - 1:.1%}",
+                "" if ratio is None else f"{ratio:.3f}",
+                f"{row['seconds']:.3f}",
+                whole(" ".join(f"{key}={value}" for key, value in row["options"].items())),
+                style="bold" if row["io"] == best else None,
+            )
+        if self.played:
+            out.print(grid)
+        for row in self.results:
+            if row["status"] != "feasible":
+                out.print(f"{whole(row['strategy'])}: {row['status']}, {whole(row['reason'])}")
+        if self.bound is not None and self.played:
+            out.print(
+                f"lower bound {lower:,} ({whole(self.bound.name)}; {whole(self.bound.assumes)}; "
+                f"{whole(self.bound.source)})"
+            )
+
+
+def exit_code(comparisons: list[Comparison]) -> int:
+    """0 if any strategy played, 1 if none can at that M or a schedule was illegal, else 3."""
+    if any(row["status"] == "illegal" for c in comparisons for row in c.results):
+        return 1
+    if any(c.played for c in comparisons):
+        return 0
+    return 1 if any(c.infeasible for c in comparisons) else 3

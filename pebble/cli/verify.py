@@ -1,0 +1,101 @@
+"""``pebble verify``: referee a saved schedule."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from pebble.cli.arguments import JsonOption, QuietOption, load_graph
+from pebble.cli.output import note, print_json, print_pairs
+
+__all__ = ["verify"]
+
+
+def verify(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A schedule file, as `pebble play -o` writes it.")
+    ],
+    graph: Annotated[
+        str | None,
+        typer.Option(
+            "--graph", metavar="GRAPH", help="Its graph, if the file neither names a spec nor holds edges."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Replay a schedule move by move; the first broken rule otherwise.
+
+    Exit code 0 if it is legal and costs what it claims, else 1.
+    """
+    from pebble.errors import IllegalMoveError, IncompleteScheduleError
+    from pebble.formats.schedule_file import read_header
+    from pebble.referee import verify as referee
+    from pebble.schedule import Schedule
+
+    header = read_header(file)
+    cdag = None
+    if graph is not None:
+        cdag = load_graph(graph).cdag
+    elif not header.embedded:
+        cdag = load_graph(_named_graph(file, header.graph)).cdag
+    schedule = Schedule.load(file, cdag)
+    document: dict[str, Any] = {
+        "file": file,
+        "graph": header.graph,
+        "M": schedule.instance.M,
+        "rules": schedule.instance.rules.name,
+        "producer": schedule.producer or None,
+        "claim": schedule.claim,
+        "moves": len(schedule),
+    }
+    problem = ""
+    try:
+        cost = referee(schedule)
+    except (IllegalMoveError, IncompleteScheduleError) as error:
+        problem = str(error)
+        document |= {"legal": False, "reason": problem}
+        if isinstance(error, IllegalMoveError):
+            document |= {"index": error.index, "move": str(error.move), "rule": str(error.reason)}
+        problem = f"the schedule is illegal: {problem}"
+    else:
+        document |= {"legal": True, **cost.to_dict()}
+        if schedule.claim is not None and schedule.claim != cost.io:
+            problem = f"the schedule claims an I/O cost of {schedule.claim}, it costs {cost.io}"
+    if as_json:
+        print_json(document)
+    elif document["legal"]:
+        print_pairs(
+            [("schedule", "legal"), *((_NAMES[key], document[key]) for key in _NAMES if key in document)]
+        )
+    if problem:
+        note(f"error: {problem}")
+        raise typer.Exit(1)
+
+
+_NAMES = {
+    "graph": "graph",
+    "M": "M",
+    "rules": "rules",
+    "producer": "by",
+    "moves": "moves",
+    "io": "I/O",
+    "loads": "loads",
+    "stores": "stores",
+    "computes": "computes",
+    "recomputes": "recomputed",
+    "peak_red": "peak red",
+    "claim": "claimed I/O",
+}
+
+
+def _named_graph(file: str, name: str) -> str:
+    """The spec in a schedule file's header; FormatError if the file names none."""
+    from pebble.errors import FormatError
+
+    if name == "custom":
+        raise FormatError(
+            file, "the schedule is for a custom graph that is not in the file: give it with --graph"
+        )
+    return name
