@@ -195,7 +195,7 @@ class CDAG:
             weights=_check_weights(weights, n),
             further_outputs=np.empty(0, dtype=np.int64),
             labels=None if labels is None else tuple(labels),
-            **provenance,
+            **_as_arrays(provenance),
         )
         if cdag.labels is not None and len(cdag.labels) != n:
             raise InvalidCDAGError(f"{len(cdag.labels)} labels for {n} vertices")
@@ -256,7 +256,8 @@ class CDAG:
         new = np.full(n, -1, dtype=np.int64)
         if old.shape != (n,):
             raise InvalidCDAGError(f"the order has {old.size} entries for {n} vertices")
-        new[old] = np.arange(n)
+        if n and old.min() >= 0 and old.max() < n:
+            new[old] = np.arange(n)
         if n and (new < 0).any():
             raise InvalidCDAGError("the order is no permutation of the vertices")
         degree = np.diff(self.indptr)[old].astype(np.int64)
@@ -432,6 +433,17 @@ class CDAG:
             f"<CDAG {self.name}: {self.num_vertices} vertices, {self.num_edges} edges, "
             f"{len(self.sources)} sources, {len(self.sinks)} sinks>"
         )
+
+
+def _as_arrays(provenance: dict[str, Any]) -> dict[str, Any]:
+    """The same fields with lists of ops, constants and tensor ids turned into arrays."""
+    fields = dict(provenance)
+    for key, dtype in (("ops", np.uint8), ("op_const", np.float64)):
+        if fields.get(key) is not None:
+            fields[key] = np.asarray(fields[key], dtype=dtype)
+    if "tensors" in fields:
+        fields["tensors"] = {name: np.asarray(ids, dtype=np.int64) for name, ids in fields["tensors"].items()}
+    return fields
 
 
 def _check_weights(weights: ArrayLike | None, n: int) -> NDArray[np.int64] | None:

@@ -181,13 +181,17 @@ def _operations(cdag: CDAG) -> tuple[NDArray[np.uint8], Array | None]:
     if v >= 0:
         code = int(ops[v])
         name = ScalarOp(code).name if code < len(_ARITY) else f"unknown op {code}"
-        raise InvalidCDAGError(f"vertex {v} is {name}, which does not fit its {len(cdag.preds(v))} operands", (v,))
+        raise InvalidCDAGError(
+            f"vertex {v} is {name}, which does not fit its {len(cdag.preds(v))} operands", (v,)
+        )
     constants = cdag.op_const
     if constants is None:
         lacking = np.flatnonzero(np.isin(ops, _WITH_CONSTANT))
         if len(lacking):
             v = int(lacking[0])
-            raise InvalidCDAGError(f"vertex {v} is {ScalarOp(ops[v]).name}, but the graph has no op_const", (v,))
+            raise InvalidCDAGError(
+                f"vertex {v} is {ScalarOp(ops[v]).name}, but the graph has no op_const", (v,)
+            )
         return ops, None
     constants = np.ascontiguousarray(constants, dtype=np.float64)
     if constants.shape != ops.shape:

@@ -318,9 +318,7 @@ def _ranges(vertices: Iterable[int]) -> str:
             runs[-1].append(v)
         else:
             runs.append([v])
-    return ",".join(
-        f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs
-    )
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ",".join(map(str, run)) for run in runs)
 
 
 def _parse_position(text: str, num_vertices: int) -> dict[str, set[int]]:
