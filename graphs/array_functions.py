@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from graphs import contractions
+from graphs.blocks import Ints
 from graphs.elementwise import apply_binary
 from graphs.sums import MAX, SUM
-from graphs.tape import ZERO_CODE, Ints, Tape
+from graphs.tape import ZERO_CODE, Tape
 from graphs.tensors import SUPPORTED, TracedArray, as_codes, reduce
 from pebble.errors import UnsupportedFunctionError
 
@@ -71,6 +72,7 @@ _JOINERS: tuple[Callable[..., Any], ...] = (
 def call(tape: Tape, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Carry out a NumPy function on traced arrays, or say that it has no CDAG form."""
     name = func.__name__
+    place = func.__module__.replace("numpy", "np", 1)
     if kwargs.get("out") is not None:
         raise UnsupportedFunctionError(f"np.{name} with out= cannot be traced: use the array it returns")
     handler = _HANDLERS.get(func)
@@ -84,7 +86,7 @@ def call(tape: Tape, func: Callable[..., Any], args: tuple[Any, ...], kwargs: di
         return TracedArray(tape, func(parts, *rest, **kwargs))
     if func in (np.shape, np.ndim, np.size):
         return func(*(_stand_in(x) for x in args), **kwargs)
-    raise UnsupportedFunctionError(f"np.{name} has no CDAG form; {SUPPORTED}")
+    raise UnsupportedFunctionError(f"{place}.{name} has no CDAG form; {SUPPORTED}")
 
 
 def _stand_in(x: Any) -> Any:

@@ -54,7 +54,7 @@ def attention_backward_numpy(
     Dao, Fu, Ermon, Rudra, Ré (2022), FlashAttention, Appendix B.
     """
     if D is None:
-        D = named("D", (dO * O).sum(axis=1))
+        D = named("D", named("dOO", dO * O).sum(axis=1))
     tau = 1.0 / np.sqrt(Q.shape[1])
     S = named("S", named("QK", Q @ K.T) * tau) if scale else named("S", Q @ K.T)
     Z = named("Z", S - L[:, np.newaxis])
@@ -165,7 +165,7 @@ def attention_gradient_numpy(
         c = named("c", O - E)
     else:
         c = dO
-    v = named("v", (c * O).sum(axis=1))
+    v = named("v", named("cO", c * O).sum(axis=1))
     q = named("q", c @ h.T)
     f = named("f", u / l[:, np.newaxis])
     r = named("r", q - v[:, np.newaxis])

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from graphs.blocks import Ints
 from graphs.elementwise import apply_binary
-from graphs.sums import SUM, combine_terms, sum_of_products
-from graphs.tape import Ints, Tape
+from graphs.sums import SUM
+from graphs.tape import Tape
+from graphs.terms import combine_terms, sum_of_products
 from pebble.errors import UnsupportedFunctionError
 
 __all__ = ["contract", "dot", "einsum", "matmul"]

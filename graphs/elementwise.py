@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphs.tape import GeneralBlock, Ints, Tape, Template, UniformBlock
+from graphs.blocks import GeneralBlock, Ints, Template, UniformBlock
+from graphs.tape import Tape
 from pebble.errors import UnsupportedFunctionError
 from pebble.operations import ScalarOp
 

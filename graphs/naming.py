@@ -69,7 +69,7 @@ def vertex_names(cdag: CDAG) -> list[str]:
             for inside in range(size - 1):
                 names[base + entry * size + inside] = f"{text}.{inside}"
     # In reverse, so that the first name of an array with two of them stays.
-    for name, ids in reversed(cdag.tensors.items()):
+    for name, ids in reversed(list(cdag.tensors.items())):
         for entry, v in enumerate(ids.ravel().tolist()):
             if v >= 0:
                 names[v] = _entry(name, ids.shape, entry)

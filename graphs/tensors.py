@@ -9,9 +9,11 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from graphs import elementwise
+from graphs.blocks import Ints
 from graphs.contractions import matmul
-from graphs.sums import MAX, SUM, Combine, combine_terms
-from graphs.tape import Ints, Tape
+from graphs.sums import MAX, SUM, Combine
+from graphs.tape import Tape
+from graphs.terms import combine_terms
 from pebble.errors import UnsupportedFunctionError
 
 __all__ = ["TracedArray", "as_codes", "reduce"]

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from graphs.blocks import Ints
 from graphs.sums import check_sums
-from graphs.tape import BuiltArrays, Ints, Tape
+from graphs.tape import BuiltArrays, Tape
 from graphs.tensors import TracedArray
 from pebble.cdag import CDAG, SumLayout
 from pebble.errors import GraphSpecError, UnsupportedFunctionError
