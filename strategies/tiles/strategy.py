@@ -1,0 +1,242 @@
+"""A tile program as a strategy: it plays, it counts, it tunes its blocks, it says what it cannot do."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from graphs.catalog import parameters
+from graphs.spec import GraphSpec
+from pebble.errors import UnsupportedInstanceError
+from pebble.instance import Instance
+from pebble.result import Cost, Limit
+from pebble.schedule import Schedule
+from strategies.tiles.counting import CountingMachine
+from strategies.tiles.language import Shape
+from strategies.tiles.lowering import LoweringMachine
+from strategies.tiles.tuning import Step, best_blocks, least_peak
+
+__all__ = ["TileStrategy"]
+
+
+class TileStrategy:
+    """A strategy made of tile programs (`strategies.protocol.Countable`).
+
+    Parameters
+    ----------
+    name : str
+    programs : mapping
+        For each graph family, the variants by name, each a sequence of `Step`; of several variants the one
+        of least I/O is played.
+    variants : str
+        Name of the option that chooses a variant; empty if there is only one.
+    recomputes : bool
+        Whether the program computes vertices again, which the one-shot game forbids.
+    plays : mapping
+        Values of the families' parameters that the program can deal with, where not all; parameters of a
+        family that are neither here nor sizes must have their defaults.
+    refuses : callable, optional
+        Tells why a shape cannot be played, or None.
+
+    Notes
+    -----
+    The limit and the seed of a call play no part: the search for block sizes is exact and short.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        programs: Mapping[str, Mapping[str, Sequence[Step]]],
+        *,
+        variants: str = "",
+        recomputes: bool = False,
+        plays: Mapping[str, Sequence[Any]] | None = None,
+        refuses: Callable[[Shape], str | None] | None = None,
+    ) -> None:
+        self.name = name
+        self.recomputes = recomputes
+        self._programs = programs
+        self._variants = variants
+        self._plays = {"sums": ("chain",), "fma": (False, True), **(plays or {})}
+        self._refuses = refuses
+        self.options: Mapping[str, str] = self._describe_options()
+
+    # -- strategies.protocol.Strategy ---------------------------------------------------------------------
+
+    def __call__(
+        self, instance: Instance, *, limit: Limit | None = None, seed: int = 0, **options: Any
+    ) -> Schedule:
+        """Play an instance with the best blocks that fit, or those that `options` fix.
+
+        Raises
+        ------
+        UnsupportedInstanceError
+            The graph, the rules, M or an option does not suit.
+        """
+        cdag = instance.cdag
+        reason = self.supports(instance)
+        if reason is not None:
+            raise UnsupportedInstanceError(f"strategy '{self.name}' does not play {cdag.name}: {reason}")
+        shape = _shape(cdag.family, cdag.params)
+        steps, chosen, cost = self._choose(cdag.family, shape, instance.M, options)
+        machine = LoweringMachine(cdag)
+        for step in steps:
+            step.run(machine, shape, chosen)
+        producer = ":".join([self.name, *(f"{key}={value}" for key, value in chosen.items())])
+        return Schedule(instance, machine.moves(), producer, claim=cost.io, seed=seed, info=chosen)
+
+    def supports(self, instance: Instance) -> str | None:
+        """None if the strategy plays such graphs and rules, else the reason why not; M is not judged."""
+        cdag = instance.cdag
+        reason = self._family_reason(cdag.family, cdag.params)
+        if reason is not None:
+            return reason
+        if self.recomputes and not instance.rules.recomputation:
+            return "it computes vertices again, which one-shot rules forbid"
+        if cdag.weights is not None:
+            return "it takes every vertex to be one word, this graph has weights"
+        if len(cdag.further_outputs):
+            return "the graph asks for outputs besides those of its family"
+        if not cdag.sums:
+            return "the graph does not say where its sums lie: play it as it was built"
+        return None
+
+    def least_M(self, instance: Instance) -> int:
+        """Least M, in words: the peak with blocks of one index."""
+        return self._least(instance.cdag.family, _shape(instance.cdag.family, instance.cdag.params))
+
+    # -- strategies.protocol.Countable ----------------------------------------------------------------------
+
+    def count(self, spec: GraphSpec, M: int, **options: Any) -> tuple[Cost, Mapping[str, Any]]:
+        """The cost that the referee would count, and the options chosen; time does not grow with the blocks'
+        number, and about as the square root of the sizes where block sizes are searched for."""
+        reason = self.count_supports(spec)
+        if reason is not None:
+            raise UnsupportedInstanceError(f"strategy '{self.name}' cannot count {spec}: {reason}")
+        _, chosen, cost = self._choose(spec.family, _shape(spec.family, spec.params), M, options)
+        return cost, chosen
+
+    def count_supports(self, spec: GraphSpec) -> str | None:
+        """None if the family and its parameters can be counted, else the reason why not."""
+        return self._family_reason(spec.family, spec.params)
+
+    def count_least_M(self, spec: GraphSpec) -> int:
+        """Least M, in words, with which the strategy plays graphs of this spec."""
+        return self._least(spec.family, _shape(spec.family, spec.params))
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _describe_options(self) -> dict[str, str]:
+        described: dict[str, str] = {}
+        for programs in self._programs.values():
+            if self._variants:
+                described[self._variants] = " or ".join(programs) + "; the one of least I/O by default"
+            for steps in programs.values():
+                for step in steps:
+                    for option, axis in step.options.items():
+                        described[option] = (
+                            f"indices of {axis} per block; the best are searched for by default"
+                        )
+        return described
+
+    def _family_reason(self, family: str, params: Mapping[str, Any]) -> str | None:
+        if family not in self._programs:
+            known = " and ".join(self._programs)
+            return f"it plays {known} graphs" + ("" if family else ", not custom ones")
+        shape = _shape(family, params)
+        for key, default in parameters(family).items():
+            value = getattr(shape, key)
+            allowed = self._plays.get(key, None if _is_size(value) else (default,))
+            if allowed is not None and value not in allowed:
+                known = " or ".join(f"{key}={_text(choice)}" for choice in allowed)
+                return f"it plays {known}, not {key}={_text(value)}"
+        return self._refuses(shape) if self._refuses is not None else None
+
+    def _steps(self, family: str, shape: Shape) -> dict[str, list[Step]]:
+        return {
+            variant: [step for step in steps if step.when is None or step.when(shape)]
+            for variant, steps in self._programs[family].items()
+        }
+
+    def _least(self, family: str, shape: Shape) -> int:
+        return min(
+            max(least_peak(step, shape) for step in steps) for steps in self._steps(family, shape).values()
+        )
+
+    def _choose(
+        self, family: str, shape: Shape, M: int, options: Mapping[str, Any]
+    ) -> tuple[list[Step], dict[str, Any], Cost]:
+        """The steps to play, the options that describe them, and their cost."""
+        fixed = {key: _block_size(key, value) for key, value in options.items() if key != self._variants}
+        variants = self._steps(family, shape)
+        if self._variants in options:
+            wanted = str(options[self._variants])
+            if wanted not in variants:
+                known = ", ".join(variants)
+                raise UnsupportedInstanceError(
+                    f"'{self.name}' has no {self._variants}={wanted} (known: {known})"
+                )
+            variants = {wanted: variants[wanted]}
+        suited = {
+            variant: steps
+            for variant, steps in variants.items()
+            if all(any(key in step.options for step in steps) for key in fixed)
+        }
+        if not suited:
+            given = ", ".join([f"{key}={value}" for key, value in options.items()])
+            raise UnsupportedInstanceError(f"the options {given} of '{self.name}' do not go together here")
+        found = []
+        for variant, steps in suited.items():
+            chosen: dict[str, Any] = {self._variants: variant} if self._variants else {}
+            for step in steps:
+                blocks = best_blocks(step, shape, M, fixed)
+                if blocks is None:
+                    break
+                chosen.update(blocks)
+            else:
+                found.append((steps, chosen, _price(steps, shape, chosen)))
+        if not found:
+            least = min(
+                max(least_peak(step, shape, _only(step, fixed)) for step in steps)
+                for steps in suited.values()
+            )
+            given = "".join(f" with {key}={value}" for key, value in fixed.items())
+            raise UnsupportedInstanceError(
+                f"strategy '{self.name}'{given} needs M >= {least}, got M={M}", least
+            )
+        return min(found, key=lambda choice: choice[2].io)
+
+
+def _price(steps: Sequence[Step], shape: Shape, options: Mapping[str, Any]) -> Cost:
+    machine = CountingMachine(shape)
+    for step in steps:
+        step.run(machine, shape, options)
+        machine.check_empty()
+    return machine.cost()
+
+
+def _shape(family: str, params: Mapping[str, Any]) -> Shape:
+    return Shape.of({**parameters(family), **params})
+
+
+def _only(step: Step, fixed: Mapping[str, int]) -> dict[str, int]:
+    return {name: value for name, value in fixed.items() if name in step.options}
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _block_size(option: str, value: Any) -> int:
+    try:
+        size = int(value) if isinstance(value, str) else operator.index(value)
+    except (TypeError, ValueError):
+        raise UnsupportedInstanceError(f"{option}={value} is no whole number of indices") from None
+    if size < 1:
+        raise UnsupportedInstanceError(f"{option}={size}: a block has at least 1 index")
+    return size

@@ -1,0 +1,130 @@
+"""Best block sizes for a given M: an exact search over all integers, priced by the counting machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from strategies.tiles.counting import CountingMachine
+from strategies.tiles.language import Shape
+
+__all__ = ["Step", "best_blocks", "distinct_blocks", "least_peak"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A tile program, or one that follows another: nothing stays resident from step to step.
+
+    Attributes
+    ----------
+    body : callable
+        ``body(machine, shape, **blocks)``.
+    blocks : mapping of str to str
+        Each block size that the body takes, and the parameter of the shape that it cuts up.
+    label : str
+        Prefix of the block sizes' names as options of a strategy, where several steps have the same.
+    when : callable, optional
+        Whether the step is there for a shape; it always is by default.
+    """
+
+    body: Callable[..., None]
+    blocks: Mapping[str, str] = field(default_factory=dict)
+    label: str = ""
+    when: Callable[[Shape], bool] | None = None
+
+    def option(self, block: str) -> str:
+        """A block size's name as an option."""
+        return f"{self.label}_{block}" if self.label else block
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The option name of each block size, and the axis that it cuts up."""
+        return {self.option(block): axis for block, axis in self.blocks.items()}
+
+    def run(self, machine: Any, shape: Shape, options: Mapping[str, Any]) -> None:
+        """Let a machine read the step with the block sizes among `options`."""
+        self.body(machine, shape, **{block: options[self.option(block)] for block in self.blocks})
+
+
+def distinct_blocks(extent: int) -> NDArray[np.int64]:
+    """The smallest block size for each number of blocks that an axis can be cut into, ascending.
+
+    A program's I/O depends on a block size only through the number of blocks, since a tile's words are
+    proportional to it and all blocks together are the axis; its peak grows with it. So the other sizes are
+    never better. There are about 2√extent.
+
+    Examples
+    --------
+    >>> distinct_blocks(10).tolist()
+    [1, 2, 3, 4, 5, 10]
+    """
+    root = np.arange(1, int(extent**0.5) + 2)
+    sizes = np.unique(np.concatenate([root, -(-extent // root)]))
+    sizes = sizes[sizes <= extent]
+    numbers = -(-extent // sizes)
+    return sizes[-(-extent // numbers) == sizes]
+
+
+def least_peak(step: Step, shape: Shape, fixed: Mapping[str, int] | None = None) -> int:
+    """Least M, in words, that a step can do with: its peak with blocks of one index (`fixed` ones kept)."""
+    machine = CountingMachine(shape)
+    step.run(machine, shape, {**dict.fromkeys(step.options, 1), **(fixed or {})})
+    return int(machine.peak)
+
+
+def best_blocks(
+    step: Step, shape: Shape, M: int, fixed: Mapping[str, int] | None = None
+) -> dict[str, int] | None:
+    """The block sizes of least I/O with which a step fits in M words, or None if none do.
+
+    Parameters
+    ----------
+    step : Step
+    shape : Shape
+    M : int
+        Words of fast memory.
+    fixed : mapping of str to int, optional
+        Block sizes that are not searched for.
+
+    Notes
+    -----
+    Every combination of the block sizes but the last is tried, and the last is the largest that fits: the
+    peak grows with it and the I/O does not. A bisection finds it for all combinations at once, each pass one
+    reading of the program. Of equal I/O, the blocks of least peak are taken.
+    """
+    given = {name: value for name, value in (fixed or {}).items() if name in step.options}
+    searched = {name: getattr(shape, axis) for name, axis in step.options.items() if name not in given}
+    if not searched:
+        return dict(given) if least_peak(step, shape, given) <= M else None
+    *outer, (inner, extent) = searched.items()
+    grid = np.meshgrid(*(distinct_blocks(size) for _, size in outer), indexing="ij")
+    combinations = {name: axis.reshape(-1) for (name, _), axis in zip(outer, grid, strict=True)}
+    sizes = distinct_blocks(extent)
+
+    def read(which: NDArray[np.int64], choice: NDArray[np.int64]) -> CountingMachine:
+        machine = CountingMachine(shape, len(which))
+        blocks = {name: values[which] for name, values in combinations.items()}
+        step.run(machine, shape, {**given, **blocks, inner: sizes[choice]})
+        return machine
+
+    which = np.arange(prod(len(distinct_blocks(size)) for _, size in outer))
+    low = np.zeros(len(which), dtype=np.int64)
+    fits = read(which, low).peak <= M
+    which, low = which[fits], low[fits]
+    if not len(which):
+        return None
+    # Invariant: the size at `low` fits, the one at `high` does not (or is past the end).
+    high = np.full(len(which), len(sizes))
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        fits = read(which, middle).peak <= M
+        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+    machine = read(which, low)
+    best = np.lexsort((machine.peak, machine.loads + machine.stores))[0]
+    chosen = {name: int(values[which[best]]) for name, values in combinations.items()}
+    return {**given, **chosen, inner: int(sizes[low[best]])}
