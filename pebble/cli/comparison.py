@@ -93,29 +93,29 @@ class Comparison:
         )
         out = console()
         lower = 0 if self.bound is None else self.bound.value
+        columns = [("I/O", "io"), ("loads", "loads"), ("stores", "stores"), ("peak red", "peak_red")]
+        if any(row["recomputes"] for row in self.played):
+            columns.insert(3, ("recomputed", "recomputes"))
+        figures = [*(name for name, _ in columns), "gap", "ratio", "seconds"]
         grid = table(
-            [
-                ("strategy", False),
-                *[(name, True) for name in ("I/O", "loads", "stores", "computes", "recomputed", "peak red")],
-                *[(name, True) for name in ("gap", "ratio", "seconds")],
-                ("options", False),
-            ],
+            [("strategy", False), *((name, True) for name in figures)],
             title=f"{self.graph}{size}; M={self.M:,}, rules {self.rules}",
         )
-        best = min((row["io"] for row in self.played), default=None)
+        best = min(self.played, key=lambda row: row["io"], default=None)
         for row in self.played:
             ratio = row["io"] / lower if lower else None
             grid.add_row(
-                row["strategy"],
-                *(whole(row[key]) for key in ("io", "loads", "stores", "computes", "recomputes", "peak_red")),
+                whole(row["strategy"]),
+                *(whole(row[key]) for _, key in columns),
                 "" if ratio is None else f"{ratio - 1:.1%}",
                 "" if ratio is None else f"{ratio:.3f}",
                 f"{row['seconds']:.3f}",
-                whole(" ".join(f"{key}={value}" for key, value in row["options"].items())),
-                style="bold" if row["io"] == best else None,
+                style="bold" if row is best else None,
             )
-        if self.played:
+        if best is not None:
             out.print(grid)
+            chosen = " ".join(f"{key}={value}" for key, value in best["options"].items())
+            out.print(f"best: {whole(best['strategy'])}" + (f" ({whole(chosen)})" if chosen else ""))
         for row in self.results:
             if row["status"] != "feasible":
                 out.print(f"{whole(row['strategy'])}: {row['status']}, {whole(row['reason'])}")

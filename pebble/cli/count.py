@@ -63,7 +63,8 @@ def count(
         for comparison in comparisons:
             comparison.print()
     if interrupted:
-        raise KeyboardInterrupt
+        note("interrupted: these are the results so far")
+        raise typer.Exit(130)
     code = exit_code(comparisons)
     if code == 3:
         reasons = [row["reason"] for c in comparisons for row in c.results]

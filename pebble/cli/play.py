@@ -52,6 +52,7 @@ def play(
     Exit code 0 if any strategy played, 3 if none could, 1 if M is below the graph's least M.
     """
     from pebble.cli.memory import parse_memory
+    from pebble.errors import FormatError
     from pebble.instance import Instance
     from pebble.rules import Rules
 
@@ -63,6 +64,8 @@ def play(
         raise typer.BadParameter(
             f"one schedule is saved, but -M names {len(sizes)} values", param_hint="'-o'"
         )
+    if output is not None and not output.parent.is_dir():
+        raise FormatError(str(output), f"cannot be written: there is no folder '{output.parent}'")
     comparisons: list[Comparison] = []
     best: Schedule | None = None
     interrupted = False
@@ -88,7 +91,8 @@ def play(
     if output is not None and best is not None:
         _save(best, loaded, output, embed, quiet)
     if interrupted:
-        raise KeyboardInterrupt
+        note("interrupted: these are the results so far")
+        raise typer.Exit(130)
     code = exit_code(comparisons)
     if code == 3:
         reasons = [row["reason"] for c in comparisons for row in c.results]
