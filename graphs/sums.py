@@ -27,7 +27,8 @@ from pebble.operations import ScalarOp
 
 __all__ = ["MAX", "SUM", "Combine", "Expanded", "Terms", "check_sums", "expand", "sum_template"]
 
-_NONE = np.iinfo(np.int64).min
+# An int64 and no Python int, so that codes of 32 bits are widened where it comes in.
+_NONE = np.int64(np.iinfo(np.int64).min)
 
 # What a term is: an existing vertex, or a vertex of its own.
 RAW, PRODUCT, SQUARE, SCALED = range(4)
