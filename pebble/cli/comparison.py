@@ -10,6 +10,7 @@ from pebble.cli.output import console, table, whole
 
 if TYPE_CHECKING:
     from pebble.result import Bound, Cost
+    from pebble.schedule import Schedule
 
 __all__ = ["Comparison", "exit_code"]
 
@@ -24,6 +25,8 @@ class Comparison:
         As in the JSON: the figures of each strategy, or why it could not play.
     infeasible : str
         Why no strategy can, where M is below the graph's least M.
+    best : Schedule or None
+        The legal schedule of least I/O.
     """
 
     graph: str
@@ -35,6 +38,7 @@ class Comparison:
     bound: Bound | None = None
     infeasible: str = ""
     least_M: int | None = None
+    best: Schedule | None = None
 
     def add(
         self,
@@ -44,8 +48,11 @@ class Comparison:
         verified: bool,
         seconds: float,
         options: Mapping[str, Any],
+        schedule: Schedule | None = None,
     ) -> None:
         """A strategy that played, at the cost that the referee or the count gives."""
+        if all(cost.io < row["io"] for row in self.played):
+            self.best = schedule
         self.results.append(
             {
                 "strategy": strategy,

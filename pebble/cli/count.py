@@ -45,23 +45,24 @@ def count(
     sizes = parse_memory(memory, spec.params)
     interrupted = False
     try:
-        with progress(quiet=quiet) as steps:
-            for M in sizes:
-                comparison = Comparison(str(spec), None, None, M, "hong-kung")
-                comparisons.append(comparison)
-                for name in names:
-                    steps.step(f"M={M:,}: {name}")
-                    _add(comparison, name, spec, M)
-                if comparison.played:
-                    comparison.bound = solvers.best_bound(spec, M)
+        for M in sizes:
+            comparison = Comparison(str(spec), None, None, M, "hong-kung")
+            comparisons.append(comparison)
+            try:
+                with progress(quiet=quiet) as steps:
+                    for name in names:
+                        steps.step(f"M={M:,}: {name}")
+                        _add(comparison, name, spec, M)
+                    if comparison.played:
+                        comparison.bound = solvers.best_bound(spec, M)
+            finally:
+                if not as_json:
+                    comparison.print()
     except KeyboardInterrupt:
         interrupted = True
     if as_json:
         documents = [comparison.to_dict() for comparison in comparisons]
         print_json(documents[0] if len(sizes) == 1 else documents)
-    else:
-        for comparison in comparisons:
-            comparison.print()
     if interrupted:
         note("interrupted: these are the results so far")
         raise typer.Exit(130)

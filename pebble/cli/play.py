@@ -67,29 +67,25 @@ def play(
     if output is not None and not output.parent.is_dir():
         raise FormatError(str(output), f"cannot be written: there is no folder '{output.parent}'")
     comparisons: list[Comparison] = []
-    best: Schedule | None = None
     interrupted = False
     try:
-        with progress(quiet=quiet) as steps:
-            for M in sizes:
-                comparison = Comparison(
-                    loaded.name, loaded.cdag.num_vertices, loaded.cdag.num_edges, M, rule_set.name
-                )
-                comparisons.append(comparison)
-                found = _compare(comparison, Instance(loaded.cdag, M, rule_set), names, seed, steps)
-                best = best if found is None else found
+        for M in sizes:
+            comparison = Comparison(
+                loaded.name, loaded.cdag.num_vertices, loaded.cdag.num_edges, M, rule_set.name
+            )
+            comparisons.append(comparison)
+            try:
+                with progress(quiet=quiet) as steps:
+                    _compare(comparison, Instance(loaded.cdag, M, rule_set), names, seed, steps)
+            finally:
+                _print(comparison, as_json)
     except KeyboardInterrupt:
         interrupted = True
-    for comparison in comparisons:
-        if comparison.infeasible:
-            note(f"error: {comparison.infeasible}")
-        if not as_json:
-            comparison.print()
     if as_json:
         documents = [comparison.to_dict() for comparison in comparisons]
         print_json(documents[0] if len(sizes) == 1 else documents)
-    if output is not None and best is not None:
-        _save(best, loaded, output, embed, quiet)
+    if output is not None and comparisons[0].best is not None:
+        _save(comparisons[0].best, loaded, output, embed, quiet)
     if interrupted:
         note("interrupted: these are the results so far")
         raise typer.Exit(130)
@@ -113,10 +109,18 @@ def _checked(names: list[str] | None) -> list[str] | None:
     return names
 
 
+def _print(comparison: Comparison, as_json: bool) -> None:
+    """What there is of a comparison, also after an interrupt; JSON waits for the others."""
+    if comparison.infeasible:
+        note(f"error: {comparison.infeasible}")
+    if not as_json:
+        comparison.print()
+
+
 def _compare(
     comparison: Comparison, instance: Instance, names: list[str] | None, seed: int, steps: Steps
-) -> Schedule | None:
-    """Fill in a comparison; the best legal schedule."""
+) -> None:
+    """Play the strategies one after the other; an interrupt keeps what has been added."""
     import solvers
     from pebble.errors import IllegalMoveError, IncompleteScheduleError, InfeasibleInstanceError
     from pebble.errors import UnsupportedInstanceError as Unsupported
@@ -129,11 +133,10 @@ def _compare(
         instance.require_feasible()
     except InfeasibleInstanceError as error:
         comparison.infeasible, comparison.least_M = str(error), error.least_M
-        return None
+        return
     chosen = names
     if chosen is None:
         chosen = [name for name in REGISTRY.names() if REGISTRY.get(name).supports(instance) is None]
-    best, best_io = None, -1
     for i, name in enumerate(chosen):
         steps.step(f"M={instance.M:,}: {name} ({i + 1} of {len(chosen)})")
         start = time.perf_counter()
@@ -149,13 +152,10 @@ def _compare(
             comparison.results.append({"strategy": name, "status": "illegal", "reason": str(error)})
             continue
         options = parse_strategy(name)[1] | dict(schedule.info)
-        comparison.add(name, cost, verified=True, seconds=seconds, options=options)
-        if best is None or cost.io < best_io:
-            best, best_io = schedule, cost.io
+        comparison.add(name, cost, verified=True, seconds=seconds, options=options, schedule=schedule)
     if comparison.played:
         steps.step(f"M={instance.M:,}: lower bounds")
         comparison.bound = solvers.best_bound(instance)
-    return best
 
 
 def _save(schedule: Schedule, loaded: LoadedGraph, output: Path, embed: bool, quiet: bool) -> None:
