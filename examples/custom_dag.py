@@ -30,8 +30,7 @@ def layer(X: Any, gain: Any, Wq: Any, Wk: Any, Wv: Any) -> dict[str, Any]:
 
 def main() -> None:
     weights = (HEADS, WIDTH, WIDTH)
-    shapes = {"X": (TOKENS, WIDTH), "gain": WIDTH, "Wq": weights, "Wk": weights, "Wv": weights}
-    cdag = graphs.trace(layer, fma=True, **shapes)
+    cdag = graphs.trace(layer, fma=True, X=(TOKENS, WIDTH), gain=WIDTH, Wq=weights, Wk=weights, Wv=weights)
     print(cdag)
     last = int(cdag.tensors["Y"].ravel()[-1])
     parents = ", ".join(graphs.vertex_name(cdag, int(v)) for v in cdag.preds(last))

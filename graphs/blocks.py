@@ -284,15 +284,24 @@ class GeneralBlock:
     def write(self, target: Target, vertex: int, edge: int, keep: NDArray[np.bool_] | None) -> None:
         sizes, ops, degree, codes, const = self._select(keep)
         target.ops[vertex : vertex + len(ops)] = ops
-        target.indptr[vertex + 1 : vertex + 1 + len(ops)] = edge + np.cumsum(degree, dtype=np.int64)
         if target.op_const is not None and const is not None:
             target.op_const[vertex : vertex + len(const)] = const
-        entry_starts = vertex + np.cumsum(sizes) - sizes
-        starts = np.repeat(np.repeat(entry_starts, sizes), degree)
-        inside = codes < 0
-        target.indices[edge : edge + len(codes)] = np.where(
-            inside, starts - 1 - codes, target.vertex_of[np.where(inside, 0, codes)]
-        )
+        # Some entries at a time, so that the temporaries stay small.
+        ends = np.cumsum(sizes)
+        entry = done = edges_done = 0
+        while entry < len(sizes):
+            stop = max(entry + 1, int(np.searchsorted(ends, done + _CHUNK, side="right")))
+            upto = int(ends[stop - 1])
+            part, widths = sizes[entry:stop], degree[done:upto]
+            row_ends = edges_done + np.cumsum(widths, dtype=np.int64)
+            edges_upto = int(row_ends[-1])
+            target.indptr[vertex + done + 1 : vertex + upto + 1] = edge + row_ends
+            found = codes[edges_done:edges_upto]
+            starts = np.repeat(np.repeat(vertex + ends[entry:stop] - part, part), widths)
+            target.indices[edge + edges_done : edge + edges_upto] = np.where(
+                found < 0, starts - 1 - found, target.vertex_of[np.maximum(found, 0)]
+            )
+            entry, done, edges_done = stop, upto, edges_upto
 
 
 class InputBlock:

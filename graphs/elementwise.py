@@ -121,7 +121,7 @@ def apply_unary(tape: Tape, name: str, ids: Ints) -> Ints:
     result[constant] = tape.lift(_fold(ufunc, tape.constants_of(ids[constant])))
     inner = ids[~constant]
     result[~constant] = _uniform(tape, op, inner.shape, inner)
-    return result
+    return result.astype(tape.dtype)
 
 
 def apply_binary(tape: Tape, name: str, left: Ints, right: Ints) -> Ints:
@@ -218,7 +218,7 @@ def _mixed(tape: Tape, rule: BinaryRule, a: Ints, b: Ints) -> Ints:
         consts if consts.any() else None,
     )
     result[made] = tape.add_block(block)
-    return result
+    return result.astype(tape.dtype)
 
 
 def _constant_side(

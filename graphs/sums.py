@@ -25,7 +25,17 @@ from graphs.blocks import Ints, Template
 from pebble.errors import GraphSpecError
 from pebble.operations import ScalarOp
 
-__all__ = ["MAX", "SUM", "Combine", "Expanded", "Terms", "check_sums", "expand", "sum_template"]
+__all__ = [
+    "MAX",
+    "SUM",
+    "Combine",
+    "Expanded",
+    "Terms",
+    "check_sums",
+    "expand",
+    "expand_alike",
+    "sum_template",
+]
 
 # An int64 and no Python int, so that codes of 32 bits are widened where it comes in.
 _NONE = np.int64(np.iinfo(np.int64).min)
@@ -197,7 +207,12 @@ def expand(terms: Terms, sums: str, fma: bool, combine: Combine) -> Expanded:
         matrix = operands.reshape(count, 3 * slots)
     present = matrix != _NONE
     return Expanded(
-        made.sum(axis=1), present.sum(axis=1), ops[made], degree[made], matrix[present], const[made]
+        sizes=made.sum(axis=1),
+        edges=present.sum(axis=1),
+        ops=ops[made],
+        degree=degree[made].astype(np.int32),
+        codes=matrix[present].astype(terms.a.dtype),
+        const=const[made],
     )
 
 
@@ -213,6 +228,24 @@ def sum_template(k: int, product: bool, sums: str, fma: bool, combine: Combine) 
     )
     entry = expand(terms, sums, fma, combine)
     return Template.from_codes(entry.ops, entry.degree, entry.codes, k, 2 if product else 1)
+
+
+def expand_alike(operands: tuple[Ints, ...], template: Template) -> Expanded:
+    """The vertices of G sums that all follow one template; each operand has shape (G, k)."""
+    count = len(operands[0])
+    size, edges = len(template.ops), int(template.indptr[-1])
+    codes = np.empty((count, edges), dtype=operands[0].dtype)
+    for columns, values in zip(template.operand_edges, operands, strict=True):
+        codes[:, columns] = values
+    codes[:, template.inner_edges] = -1 - template.inner_vertices
+    return Expanded(
+        sizes=np.full(count, size),
+        edges=np.full(count, edges),
+        ops=np.tile(template.ops, count),
+        degree=np.tile(np.diff(template.indptr).astype(np.int32), count),
+        codes=codes.ravel(),
+        const=np.zeros(count * size),
+    )
 
 
 def check_sums(sums: str, fma: bool) -> None:

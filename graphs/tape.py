@@ -10,7 +10,7 @@ A negative number in a traced array is a constant: ``-1 - i`` is entry i of `Tap
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,12 @@ class Tape:
     def _allocate(self, count: int) -> Ints:
         first = self.num_values
         self.num_values += count
-        return np.arange(first, first + count, dtype=np.int32 if self.num_values < 2**31 else np.int64)
+        return np.arange(first, first + count, dtype=self.dtype)
+
+    @property
+    def dtype(self) -> type[np.signedinteger[Any]]:
+        """The integers that hold every value so far."""
+        return np.int32 if self.num_values < 2**31 else np.int64
 
     def add_input(self, shape: tuple[int, ...]) -> Ints:
         """The values of a declared input."""

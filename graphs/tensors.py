@@ -189,7 +189,7 @@ class TracedArray(NDArrayOperatorsMixin):
 
     def dot(self, other: Any) -> TracedArray:
         """As `numpy.dot`."""
-        product: TracedArray = np.dot(self, other)  # type: ignore[call-overload]
+        product: TracedArray = np.dot(self, other)
         return product
 
     def reshape(self, *shape: Any, order: Any = "C") -> TracedArray:

@@ -21,6 +21,7 @@ from graphs.sums import (
     Expanded,
     Terms,
     expand,
+    expand_alike,
     sum_template,
 )
 from graphs.tape import Tape
@@ -102,22 +103,19 @@ def _irregular(
         number_made = int(np.count_nonzero(made))
         result[made] = first + fresh + np.arange(number_made)
         fresh += number_made
-        wanted = PRODUCT if right is not None else RAW
         regular &= bool(keep.all() and made.all() and (terms.tail == combine.neutral).all())
-        regular &= bool(
-            ((terms.kind == wanted) | (terms.kind == (SQUARE if right is not None else RAW))).all()
-        )
+        regular &= bool(np.isin(terms.kind, (RAW,) if right is None else (PRODUCT, SQUARE)).all())
         pieces.append(_expand_groups(terms, keep, made, tape, combine))
         results.append(result)
     layout = None
-    if regular and combine is SUM and k > (0 if right is not None else 1):
+    if regular and combine is SUM and k > (1 if right is None else 0):
         kind = "-reduce" if right is None else "-fma" if tape.fma else ""
         layout = (k, tape.sums + kind)
     joined = Expanded(*(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
     const = joined.const if joined.const.any() else None
     block = GeneralBlock(first, joined.sizes, joined.ops, joined.degree, joined.codes, const, layout)
     tape.add_block(block)
-    return np.concatenate(results).reshape(shape)
+    return np.concatenate(results).astype(tape.dtype).reshape(shape)
 
 
 def _classify(tape: Tape, a: Ints, b: Ints | None, combine: Combine) -> tuple[Terms, NDArray[np.bool_]]:
@@ -188,20 +186,25 @@ def _expand_groups(
     """Expand the entries that need vertices, those of equal length together, back in their own order."""
     entries = np.flatnonzero(made)
     number = keep[entries].sum(axis=1)
+    # Sums of nothing but products follow a template even here: under a mask, most do.
+    plain = ((terms.kind == PRODUCT) | ~keep).all(axis=1) & (terms.tail == combine.neutral)
     groups: list[tuple[Ints, Expanded]] = []
     for k in np.unique(number).tolist():
-        places = np.flatnonzero(number == k)
-        rows = entries[places]
-        mask = keep[rows]
-        size = (len(rows), k)
-        picked = Terms(
-            kind=terms.kind[rows][mask].reshape(size),
-            a=terms.a[rows][mask].reshape(size),
-            b=terms.b[rows][mask].reshape(size),
-            factor=terms.factor[rows][mask].reshape(size),
-            tail=terms.tail[rows],
-        )
-        groups.append((places, expand(picked, tape.sums, tape.fma, combine)))
+        for alike in (True, False):
+            places = np.flatnonzero((number == k) & (plain[entries] == alike))
+            if not len(places):
+                continue
+            rows = entries[places]
+            mask, size = keep[rows], (len(rows), k)
+            kind, a, b, factor = (
+                field[rows][mask].reshape(size) for field in (terms.kind, terms.a, terms.b, terms.factor)
+            )
+            if alike:
+                template = sum_template(k, True, tape.sums, tape.fma, combine)
+                groups.append((places, expand_alike((a, b), template)))
+            else:
+                picked = Terms(kind, a, b, factor, terms.tail[rows])
+                groups.append((places, expand(picked, tape.sums, tape.fma, combine)))
     if len(groups) == 1:
         return groups[0][1]
     sizes, edges = np.zeros(len(entries), dtype=np.int64), np.zeros(len(entries), dtype=np.int64)
@@ -213,8 +216,8 @@ def _expand_groups(
         sizes,
         edges,
         np.empty(total, dtype=np.uint8),
-        np.empty(total, dtype=np.int64),
-        np.empty(total_edges, dtype=np.int64),
+        np.empty(total, dtype=np.int32),
+        np.empty(total_edges, dtype=terms.a.dtype),
         np.empty(total),
     )
     for places, group in groups:

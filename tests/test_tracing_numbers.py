@@ -197,3 +197,26 @@ def run(steps: list[tuple[int, int, int, int]], x: Any, y: Any) -> Any:
 @given(steps=expressions(), which=st.integers(0, len(SUMS) - 1))
 def test_random_expressions(steps: list[tuple[int, int, int, int]], which: int) -> None:
     check_numbers(lambda x, y: run(steps, x, y), options=SUMS[which], x=(3, 3), y=(3, 3))
+
+
+BIG_MASK = np.tril(np.ones((70, 70), dtype=bool))
+
+
+@pytest.mark.parametrize(
+    ("fn", "shapes"),
+    [
+        (lambda x: x @ x.T, {"x": (64, 30)}),
+        (lambda x, y: np.matmul(x, y), {"x": (3, 70, 20), "y": (3, 20, 60)}),
+        (lambda x, y: np.where(BIG_MASK, x, 0.0) @ y, {"x": (70, 70), "y": (70, 40)}),
+        (lambda x, y: np.diag(x @ y)[::2], {"x": (90, 2000), "y": (2000, 90)}),
+        (lambda x: (x @ x.T)[::3, 1:40], {"x": (90, 30)}),
+    ],
+    ids=["repeated operands", "batches", "masked", "pruned", "pruned, repeated operands"],
+)
+def test_blocks_are_written_in_pieces_that_fit(fn: Callable[..., Any], shapes: dict[str, Any]) -> None:
+    cdag = graphs.trace(fn, **shapes)
+    assert cdag.num_vertices > 1 << 16
+    assert cdag.ids_are_topological
+    rng = np.random.default_rng(0)
+    inputs = {name: rng.uniform(0.5, 1.5, shape) for name, shape in shapes.items()}
+    np.testing.assert_allclose(pebble.evaluate(cdag, inputs)["out"], fn(**inputs), rtol=1e-12)
