@@ -58,7 +58,7 @@ def _swap(bag: NDArray[Any], place: NDArray[Any], i: int, j: int) -> None:
 @numba.njit(cache=True, nogil=True)
 def online(
     indptr: NDArray[Any],
-    indices: NDArray[Any],
+    operands: NDArray[Any],
     weights: NDArray[np.int64],
     M: int,
     state: NDArray[np.uint8],
@@ -73,36 +73,38 @@ def online(
 ) -> tuple[int, int, int]:
     """Play the steps; returns loads and stores in words, and the number of moves.
 
-    The moves are written to `moves` unless that is empty. LRU and FIFO keep the red values in a ring, least recent first; random keeps them in a bag, with the
-    operands of the step moved to its front, out of reach. O(operands + steps).
+    The moves are written to `moves` unless that is empty. LRU and FIFO keep the red values in a ring, least
+    recent first; random keeps them in a bag, with the operands of the step moved to its front, out of reach.
+    O(operands + steps).
     """
     weighted = len(weights) > 0
     emit = len(moves) > 0
     n = len(state)
     # The ring's links, with n as its end; or the bag and every value's place in it.
-    first = np.empty(n + 1, dtype=indices.dtype)
-    second = np.empty(n + 1, dtype=indices.dtype)
+    first = np.empty(n + 1, dtype=operands.dtype)
+    second = np.empty(n + 1, dtype=operands.dtype)
     first[n] = second[n] = n
     size = 0
     random = np.empty(1, dtype=np.uint64)
     random[0] = np.uint64(seed)
-    used_at = np.full(n, -1, dtype=indices.dtype)
+    used_at = np.full(n, -1, dtype=operands.dtype)
     red = loads = stores = num_moves = 0
-    k = first_use
+    hi = first_use
     for t in range(first_step, len(steps)):
         v = steps[t]
-        lo, hi = indptr[v], indptr[v + 1]
+        lo = hi
+        hi = lo + indptr[v + 1] - indptr[v]
         own = weights[v] if weighted else 1
         missing = 0
-        for e in range(lo, hi):
-            p = indices[e]
+        for k in range(lo, hi):
+            p = operands[k]
             if not state[p] & RED:
                 missing += weights[p] if weighted else 1
         # When a vertex is computed again: see `strategies.replay_kernels.belady`.
         if not (state[v] & RED or (state[v] & BLUE and missing > own)):
             pinned = 0
-            for e in range(lo, hi):
-                p = indices[e]
+            for k in range(lo, hi):
+                p = operands[k]
                 if state[p] & RED:
                     used_at[p] = t
                     if policy == LRU:
@@ -137,13 +139,13 @@ def online(
                     u = second[u]
             loads += missing
             red += missing + own
-            for e in range(lo, hi + 1):
-                u = indices[e] if e < hi else v
+            for k in range(lo, hi + 1):
+                u = operands[k] if k < hi else v
                 if state[u] & RED:
                     continue
                 state[u] |= RED
                 if emit:
-                    moves[num_moves] = u << 2 | (_LOAD if e < hi else _COMPUTE)
+                    moves[num_moves] = u << 2 | (_LOAD if k < hi else _COMPUTE)
                 num_moves += 1
                 if policy == RANDOM:
                     first[size] = u
@@ -152,14 +154,9 @@ def online(
                 else:
                     _append(first, second, n, u)
 
-        for e in range(lo, hi + 1):
-            if e < hi:
-                u = indices[e]
-                event = after_use[k]
-                k += 1
-            else:
-                u = v
-                event = after_step[t]
+        for k in range(lo, hi + 1):
+            u = operands[k] if k < hi else v
+            event = after_use[k] if k < hi else after_step[t]
             if event >= 0 or not state[u] & RED:
                 continue
             words = weights[u] if weighted else 1

@@ -35,8 +35,8 @@ POLICIES = {
 _DIRTY_FACTOR = 2.0
 _OTHER_FACTORS = (1.0, 1.5, 3.0, 8.0)
 _SHORT = 200_000
-# Heap keys hold a time and a vertex in 31 + 32 bits.
-_MOST_STEPS = 2**31 - 4
+# Next events are int32.
+_MOST = 2**31 - 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +52,15 @@ class Plan:
         The computes kept, from `first_step` on: useless ones are left out.
     repeats : bool
         Whether a vertex is computed more than once.
+    operands : ndarray of int
+        The operands of the steps one after the other, from `first_use` on.
     first_step, first_use, after_step, after_use
         Next events in the coding of `strategies.replay_kernels`.
     """
 
     cdag: CDAG
     steps: NDArray[Any]
+    operands: NDArray[Any]
     repeats: bool
     first_step: int
     first_use: int
@@ -96,7 +99,7 @@ class Plan:
         g = self.cdag
         if moves is None:
             moves = np.empty(0, dtype=move_dtype(g.num_vertices))
-        graph = (g.indptr, g.indices, _weights(g), M, _state(g))
+        graph = (g.indptr, self.operands, _weights(g), M, _state(g))
         plan = (self.steps, self.first_step, self.after_step, self.after_use, self.first_use)
         if policy in ("belady", "furthest"):
             from strategies.replay_kernels import belady
@@ -126,7 +129,7 @@ def prepare(cdag: CDAG, order: ArrayLike, rules: Rules | str = "hong-kung") -> P
         A vertex is out of range, a source, or twice there under one-shot rules; an operand is computed after
         its first use, or never; an output is missing.
     UnsupportedInstanceError
-        2^31 computes or more.
+        2^31 vertices or operands.
 
     Notes
     -----
@@ -141,24 +144,31 @@ def prepare(cdag: CDAG, order: ArrayLike, rules: Rules | str = "hong-kung") -> P
         )
     n = cdag.num_vertices
     _check_vertices(cdag, given)
-    if max(len(given), n) > _MOST_STEPS:
-        raise UnsupportedInstanceError(f"replay takes orders and graphs of up to {_MOST_STEPS} vertices")
     sequence = given.astype(cdag.indices.dtype)
     seen = np.zeros(n, dtype=np.bool_)
     seen[sequence] = True
     repeats = int(np.count_nonzero(seen)) < len(sequence)
     if repeats and not Rules.of(rules).recomputation:
         _raise_repeat(sequence, Rules.of(rules))
-    operands = int(np.diff(cdag.indptr)[sequence].sum(dtype=np.int64))
+    num_slots = int(cdag.in_degree[sequence].sum())
+    if max(n, num_slots) > _MOST:
+        raise UnsupportedInstanceError(
+            f"replay takes up to {_MOST} vertices and operands, got {max(n, num_slots)}"
+        )
+    # In the order of the ids the rows of the graph are the operands in sequence already.
+    natural = len(sequence) == n - len(cdag.sources) and bool((sequence[1:] > sequence[:-1]).all())
+    operands = np.empty(0 if natural else num_slots, dtype=cdag.indices.dtype)
     last = np.full(n, -1, dtype=np.int32)
     steps = np.empty_like(sequence)
     after_step = np.empty(len(sequence), dtype=np.int32)
-    after_use = np.empty(operands, dtype=np.int32)
+    after_use = np.empty(num_slots, dtype=np.int32)
     first_step, first_use = next_events(
-        cdag.indptr, cdag.indices, _state(cdag), sequence, last, steps, after_step, after_use
+        cdag.indptr, cdag.indices, _state(cdag), sequence, last, steps, operands, after_step, after_use
     )
-    _check_first_events(cdag, last, sequence, steps)
-    return Plan(cdag, steps, repeats, first_step, first_use, after_step, after_use)
+    operands = cdag.indices if natural else operands
+    operands.setflags(write=False)
+    _check_first_events(cdag, last, sequence, steps[first_step:], num_slots)
+    return Plan(cdag, steps, operands, repeats, first_step, first_use, after_step, after_use)
 
 
 def replay(instance: Instance, order: ArrayLike, policy: str = "belady", seed: int = 0) -> Schedule:
@@ -201,7 +211,7 @@ def replay(instance: Instance, order: ArrayLike, policy: str = "belady", seed: i
     Notes
     -----
     Furthest next use is optimal when no eviction costs a store (Belady 1966). With stores the problem is
-    local register allocation, NP-hard (Farach-Colton & Liberatore 2000). O(operands + evictions log M) time;
+    local register allocation, NP-hard (Farach-Colton & Liberatore 2000). O(operands + evictions) time;
     about 25 bytes per vertex and 4 per operand besides the moves.
 
     Examples
@@ -298,13 +308,15 @@ def _raise_repeat(order: NDArray[Any], rules: Rules) -> None:
 
 
 def _check_first_events(
-    cdag: CDAG, first: NDArray[np.int32], order: NDArray[Any], steps: NDArray[Any]
+    cdag: CDAG, first: NDArray[np.int32], order: NDArray[Any], steps: NDArray[Any], num_slots: int
 ) -> None:
     """Raise unless every vertex is computed before its first use, and every output at all."""
     wrong = (first >= 0) & ~cdag.is_source
     if wrong.any():
         p = int(np.flatnonzero(wrong)[0])
-        v = int(steps[first[p]])
+        ends = np.cumsum(cdag.in_degree[steps])
+        slot = int(first[p]) - (num_slots - int(ends[-1]))
+        v = int(steps[np.searchsorted(ends, slot, side="right")])
         where = np.flatnonzero(order == v)
         late = "after" if (order == p).any() else "never"
         raise InvalidOrderError(
