@@ -1,0 +1,59 @@
+"""What a search may still spend: time, states and memory, and which of them ran out."""
+
+from __future__ import annotations
+
+import time
+
+from pebble.result import Limit
+
+__all__ = ["Budget"]
+
+_DEFAULT_MEMORY_MB = 4096.0
+
+
+class Budget:
+    """The limits of one solve, counted down.
+
+    Attributes
+    ----------
+    hit : str or None
+        ``time``, ``nodes`` or ``memory`` once that limit has ended something.
+    spent : int
+        States expanded so far.
+    """
+
+    def __init__(self, limit: Limit | None) -> None:
+        limit = limit or Limit()
+        self.start = time.perf_counter()
+        self.deadline = None if limit.time is None else self.start + limit.time
+        self.nodes = limit.nodes
+        self.memory = (limit.memory_mb or _DEFAULT_MEMORY_MB) * 1e6
+        self.gap = limit.gap
+        self.hit: str | None = None
+        self.spent = 0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self.start
+
+    def spend(self, states: int) -> None:
+        """Count states."""
+        self.spent += states
+
+    def exhausted(self) -> bool:
+        """Whether time or states have run out."""
+        if self.deadline is not None and time.perf_counter() >= self.deadline:
+            self.hit = "time"
+        elif self.nodes is not None and self.spent >= self.nodes:
+            self.hit = "nodes"
+        else:
+            return False
+        return True
+
+    def memory_ok(self, used: int) -> bool:
+        """Whether `used` bytes are within the limit."""
+        if used <= self.memory:
+            return True
+        self.hit = "memory"
+        return False
