@@ -1,11 +1,12 @@
 """Algorithm 6: the backward pass for small memories, one matrix product after the other in tiles.
 
-After Li, Liang, Shi, Song et al. (2024, arXiv 2410.09397, Theorem 4.3), reconstructed from the tiling of Saha &
-Ye (2024, Algorithm 1) and the five steps of Alman & Song (2024, Lemma C.8): the n × n matrices go through slow
-memory, so that each product can have the tiles that suit it. Below M ≈ d² this beats FlashAttention.
+After Li, Liang, Shi, Song et al. (2024, arXiv 2410.09397, Theorem 4.3), reconstructed from the tiling of Saha
+and Ye (2024, Algorithm 1) and the five steps of Alman and Song (2024, Lemma C.8): the n × n matrices go
+through slow memory, so that each product can have the tiles that suit it. Below M ≈ d² this beats
+FlashAttention.
 
-Two variants: `square` keeps one B × B tile of each of three matrices, B the same everywhere; `streaming` keeps
-one a × b tile of the result and lets the operands pass through, a and b the best for each product.
+Two variants: `square` keeps one B × B tile of each of three matrices, B the same everywhere; `streaming`
+keeps one a × b tile of the result and lets the operands pass, a and b the best for each product.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def _tile_product(m: Machine, C: str, A: str, B: str, i: Block, j: Block, terms:
     return total
 
 
-# -- dQ, dK, dV -----------------------------------------------------------------------------------------
+# -- dQ, dK, dV -------------------------------------------------------------------------------------------
 
 
 def backward_square(m: Machine, shape: Shape, tile: Words) -> None:
@@ -96,8 +97,14 @@ BACKWARD_STREAMING = (
 # -- the gradient in X ------------------------------------------------------------------------------------
 
 
-def _gives_target(shape: Shape) -> bool:
+def gives_target(shape: Shape) -> bool:
+    """Whether the target E is given, so that the residual c = O − E is to be computed."""
     return shape.given == "E"
+
+
+def gives_output(shape: Shape) -> bool:
+    """Whether the output O and the gradient dO in it are given: dO plays the part of c."""
+    return shape.given == "dO"
 
 
 def gradient_square(m: Machine, shape: Shape, tile: Words) -> None:
@@ -118,14 +125,14 @@ def gradient_square(m: Machine, shape: Shape, tile: Words) -> None:
         m.store(l)
         m.free(l)
     square_product(m, "h", "A3", "Y", (n, d, d), tile)
-    if _gives_target(shape):
+    if gives_target(shape):
         _residuals_square(m, shape, tile)
     else:
         output_dots(m, shape)
     for i in m.loop(n, tile):
         v, l = m.load("v", i), m.load("l", i)
         for j in m.loop(n, tile):
-            q = _tile_product(m, "q", "c" if _gives_target(shape) else "dO", "h", i, j, d, tile)
+            q = _tile_product(m, "q", "c" if gives_target(shape) else "dO", "h", i, j, d, tile)
             p = m.map("p", m.map("r", q, v), m.map("f", m.stream("u", i, j), l))
             m.store(p)
             m.free(p)
@@ -170,7 +177,10 @@ def output_dots(m: Machine, shape: Shape) -> None:
 
 
 def exponentials_step(m: Machine, shape: Shape, rows: Words, columns: Words) -> None:
-    """u = exp(T A2ᵀ) and l = rowsum(u): loads nd⌈n/a⌉ + nd⌈n/b⌉, stores n² + n; peak ab + a + min(a, b) + 3."""
+    """u = exp(T A2ᵀ) and l = rowsum(u): loads nd⌈n/a⌉ + nd⌈n/b⌉, stores n² + n; peak ab + a + min(a, b) + 3.
+
+    (ab + min(a, b) + 3 where one tile is as wide as the matrix.)
+    """
     c = m.whole(shape.d)
     for i in m.loop(shape.n, rows):
         l = m.accumulator("l", i)
@@ -193,7 +203,7 @@ def outputs_step(m: Machine, shape: Shape, rows: Words, columns: Words) -> None:
 
 
 def residuals_step(m: Machine, shape: Shape) -> None:
-    """c = O − E and v = rowsum(c ∘ O), a pass of its own since O's tile leaves no room: 2nd loads, nd + n stores."""
+    """c = O − E and v = rowsum(c ∘ O), which had no room beside O's tile: loads 2nd, stores nd + n."""
     for i in m.loop(shape.n, 1):
         v = m.accumulator("v", i)
         for j in m.loop(shape.d, 1):
@@ -208,7 +218,7 @@ def weights_gradient_step(m: Machine, shape: Shape, rows: Words, columns: Words)
     d = m.whole(shape.d)
     for i in m.loop(shape.n, rows):
         for j in m.loop(shape.n, columns):
-            c = m.stream("c" if _gives_target(shape) else "dO", i, d)
+            c = m.stream("c" if gives_target(shape) else "dO", i, d)
             r = m.map("r", m.product("q", c, m.stream("h", j, d)), m.stream("v", i))
             p = m.map("p", r, m.map("f", m.stream("u", i, j), m.stream("l", i)))
             m.store(p)
@@ -219,9 +229,9 @@ GRADIENT_STREAMING = (
     streamed_step("T", "A1", "X", "n", "d", "d"),
     Step(exponentials_step, {"rows": "n", "columns": "n"}, label="u"),
     streamed_step("h", "A3", "Y", "n", "d", "d"),
-    Step(outputs_step, {"rows": "n", "columns": "d"}, label="O", when=_gives_target),
-    Step(residuals_step, when=_gives_target),
-    Step(output_dots, when=lambda shape: not _gives_target(shape)),
+    Step(outputs_step, {"rows": "n", "columns": "d"}, label="O", when=gives_target),
+    Step(residuals_step, when=gives_target),
+    Step(output_dots, when=gives_output),
     Step(weights_gradient_step, {"rows": "n", "columns": "n"}, label="p"),
     streamed_step("G", "p", "A2", "n", "d", "n"),
     streamed_step("g", "A1", "G", "d", "d", "n", AT=True),
@@ -238,8 +248,14 @@ def refuse_one_token(shape: Shape) -> str | None:
 ALGORITHM6 = TileStrategy(
     "algorithm6",
     {
-        "attention-backward": {"square": (Step(backward_square, {"tile": "n"}),), "streaming": BACKWARD_STREAMING},
-        "attention-gradient": {"square": (Step(gradient_square, {"tile": "n"}),), "streaming": GRADIENT_STREAMING},
+        "attention-backward": {
+            "square": (Step(backward_square, {"tile": "n"}),),
+            "streaming": BACKWARD_STREAMING,
+        },
+        "attention-gradient": {
+            "square": (Step(gradient_square, {"tile": "n"}),),
+            "streaming": GRADIENT_STREAMING,
+        },
     },
     variants="tiles",
     plays={"given": ("D", "O", "E", "dO")},

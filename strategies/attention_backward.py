@@ -1,4 +1,4 @@
-"""The backward pass of attention with whole rows resident: FlashAttention and its relatives, and the naive way.
+"""The backward pass of attention with whole rows resident: FlashAttention, its relatives, the naive way.
 
 Each program is a dozen lines over tiles; docs/tiles.md explains the language. n tokens, d the head dimension,
 Br rows (queries) and Bc columns (keys) in a block, M words of fast memory.
@@ -151,8 +151,8 @@ def queries_pass(m: Machine, shape: Shape, block_rows: Words, inner_columns: Wor
 def naive(m: Machine, shape: Shape) -> None:
     """One array after the other, one entry at a time, every operand from slow memory: M plays no part.
 
-    Loads 10n²d + 7n², stores 6n² + 3nd; peak 5 words, 4 where products and adds are fused. With O given, 2nd +
-    nd more loads and nd + n more stores. This is what a program costs whose author never thought of a cache.
+    Loads 10n²d + 7n², stores 6n² + 3nd; peak 5 words, 4 where products and adds are fused. With O given, 3nd
+    more loads and nd + n more stores. This is what a program costs whose author never thought of a cache.
     """
     n, d = shape.n, shape.d
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from strategies.algorithm6 import add_residuals, refuse_one_token
+from strategies.algorithm6 import add_residuals, gives_output, gives_target, output_dots, refuse_one_token
 from strategies.tiles.language import Block, Machine, Shape, Tile, Words
 from strategies.tiles.products import streamed_step
 from strategies.tiles.strategy import TileStrategy
 from strategies.tiles.tuning import Step
 
-__all__ = ["ROW_RESIDENT", "gradient_pass", "softmax_pass"]
+__all__ = ["ROW_RESIDENT", "gradient_pass", "row_sums_pass", "softmax_pass"]
 
 
 def _rows_of_T(m: Machine, i: Block, a: Block, c: Block) -> Tile:
@@ -19,8 +19,8 @@ def _rows_of_T(m: Machine, i: Block, a: Block, c: Block) -> Tile:
 def softmax_pass(m: Machine, shape: Shape, block_rows: Words, inner_columns: Words) -> None:
     """l, c and v: T_i and N_i stay while A2 and h pass, word by word.
 
-    Loads 2nd + d²N + 2ndN with N = ⌈n/Br⌉, stores n + nd + n; peak 2dBr + Br + BrBc + 3. Where dO and O are given
-    only l is computed here.
+    Loads 2nd + d²N + 2ndN with N = ⌈n/Br⌉, stores nd + 2n; peak 2dBr + Br + BrBc + 3 (Br less where one block
+    holds all columns).
     """
     a, c = m.whole(shape.d), m.whole(shape.d)
     for i in m.loop(shape.n, block_rows):
@@ -39,14 +39,27 @@ def softmax_pass(m: Machine, shape: Shape, block_rows: Words, inner_columns: Wor
         m.free(v)
 
 
-def gradient_pass(m: Machine, shape: Shape, gradient_rows: Words, gradient_columns: Words) -> None:
-    """g: T_i, c_i and G_i stay while A2 passes by rows and h word by word; partial sums of g go through memory.
+def row_sums_pass(m: Machine, shape: Shape, block_rows: Words, inner_columns: Words) -> None:
+    """l alone, where dO and O are given: loads nd + d²N + ndN with N = ⌈n/Br⌉, stores n."""
+    a, c = m.whole(shape.d), m.whole(shape.d)
+    for i in m.loop(shape.n, block_rows):
+        T, l = _rows_of_T(m, i, a, c), m.accumulator("l", i)
+        for j in m.loop(shape.n, inner_columns):
+            m.rowsum(l, m.map("u", m.product("S", T, m.stream("A2", j, c))))
+        m.free(T)
+        m.store(l)
+        m.free(l)
 
-    Loads 3nd + 2n + d²N + 2ndN + (N − 1)d² with N = ⌈n/Br⌉, stores d²N; peak 3dBr + 2Br + dBc + 2BrBc + 3.
+
+def gradient_pass(m: Machine, shape: Shape, gradient_rows: Words, gradient_columns: Words) -> None:
+    """g: T_i, c_i and G_i stay while A2 passes by rows, h by words; partial sums of g go through slow memory.
+
+    Loads 3nd + 2n + d²N + 2ndN + (N − 1)d² with N = ⌈n/Br⌉, stores d²N; peak 3dBr + 2Br + dBc + 2BrBc + 3
+    (dBr less where one block holds all columns).
     """
     a, c = m.whole(shape.d), m.whole(shape.d)
     for i in m.loop(shape.n, gradient_rows):
-        T, C = _rows_of_T(m, i, a, c), m.load("c", i, c)
+        T, C = _rows_of_T(m, i, a, c), m.load("c" if gives_target(shape) else "dO", i, c)
         l, v = m.load("l", i), m.load("v", i)
         G = m.accumulator("G", i, c)
         for j in m.loop(shape.n, gradient_columns):
@@ -66,18 +79,22 @@ def gradient_pass(m: Machine, shape: Shape, gradient_rows: Words, gradient_colum
         m.free(G)
 
 
+_BLOCKS = {"block_rows": "n", "inner_columns": "n"}
+
 ROW_RESIDENT = TileStrategy(
     "row-resident",
     {
         "attention-gradient": {
             "": (
                 streamed_step("h", "A3", "Y", "n", "d", "d"),
-                Step(softmax_pass, {"block_rows": "n", "inner_columns": "n"}),
+                Step(softmax_pass, _BLOCKS, when=gives_target),
+                Step(row_sums_pass, _BLOCKS, when=gives_output),
+                Step(output_dots, when=gives_output),
                 Step(gradient_pass, {"gradient_rows": "n", "gradient_columns": "n"}),
             )
         }
     },
     recomputes=True,
-    plays={"given": ("E",)},
+    plays={"given": ("E", "dO")},
     refuses=refuse_one_token,
 )

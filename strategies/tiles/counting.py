@@ -64,7 +64,7 @@ class CountingMachine:
         self._computed: dict[str, int] = {}
         self._vertices: dict[str, int] = {}
 
-    # -- blocks -----------------------------------------------------------------------------------------
+    # -- blocks -------------------------------------------------------------------------------------------
 
     def whole(self, extent: int) -> Block:
         return Block(extent, extent, True, True)
@@ -95,7 +95,7 @@ class CountingMachine:
             after = left
         self._times, self._exists = outer_times, outer_exists
 
-    # -- tiles ------------------------------------------------------------------------------------------
+    # -- tiles --------------------------------------------------------------------------------------------
 
     def load(self, name: str, *index: Block, before: Block | None = None) -> Tile:
         words = _words(index)
@@ -185,7 +185,7 @@ class CountingMachine:
             alone = most - 1 if starts else further
             self._reach(rows + alone + _with_further_terms(starts, terms, further - alone))
 
-    # -- the result -----------------------------------------------------------------------------------------
+    # -- the result ---------------------------------------------------------------------------------------
 
     def cost(self) -> Cost:
         """The cost of the program that was read, block sizes being plain integers.
@@ -210,7 +210,7 @@ class CountingMachine:
             names = ", ".join(tile.name for tile in self._tiles)
             raise TileProgramError(f"the program ends with tiles still resident: {names}")
 
-    # -- bookkeeping ----------------------------------------------------------------------------------------
+    # -- bookkeeping --------------------------------------------------------------------------------------
 
     def _bring_in(self, tiles: tuple[Tile, ...], onto: tuple[Block, ...]) -> tuple[int, int, int]:
         """Bring in one word of each tile: words held per row, words held per entry, most on the way."""
@@ -220,6 +220,10 @@ class CountingMachine:
             if tile.state is State.RESIDENT:
                 continue
             if tile.operands:
+                if tile.index != onto:
+                    raise TileProgramError(
+                        f"{tile.name} is computed on the fly: it needs all axes of the step"
+                    )
                 self._computes(tile)
                 below_rows, below_held, below_most = self._bring_in(tile.operands, onto)
                 rows += below_rows

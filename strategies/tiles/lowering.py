@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pebble.cdag import CDAG, SumLayout
-from pebble.errors import UnsupportedInstanceError
+from pebble.cdag import CDAG
 from pebble.moves import Op, move_dtype
+from strategies.tiles.addresses import Addresses
 from strategies.tiles.language import (
     Block,
     State,
@@ -32,15 +32,12 @@ from strategies.tiles.language import (
 __all__ = ["LoweringMachine"]
 
 Grid: TypeAlias = NDArray[np.int64]
-"""Vertices or moves, in the last axis the value at position 0 of the open loops, then its growth along each."""
+"""Vertices or moves; along the last axis the value at position 0 of the open loops and its growth in each."""
 
 # Middle blocks start at the third: what the second does to an accumulator may differ from what later ones do,
 # since the sum of one term of a plain sum is that term, not a vertex of the sum's own.
 _FIRST_MIDDLE = 2
 _CHUNK = 1 << 16
-
-# How far one partial sum's vertex lies from the next one's.
-_STEPS = {"chain": 2, "chain-fma": 1, "chain-reduce": 1}
 
 
 class _Words(NamedTuple):
@@ -62,8 +59,7 @@ class LoweringMachine:
     """
 
     def __init__(self, cdag: CDAG) -> None:
-        self._cdag = cdag
-        self._arrays: dict[str, tuple[int, tuple[int, ...]]] = {}
+        self._addresses = Addresses(cdag)
         # Pieces of moves: of the whole schedule, then of the body of each open loop.
         self._pieces: list[list[NDArray[Any]]] = [[]]
         self._dtype = move_dtype(cdag.num_vertices)
@@ -72,7 +68,7 @@ class LoweringMachine:
         """The packed moves written so far."""
         return np.concatenate([np.empty(0, dtype=self._dtype), *self._pieces[0]])
 
-    # -- blocks -----------------------------------------------------------------------------------------
+    # -- blocks -------------------------------------------------------------------------------------------
 
     def whole(self, extent: int) -> Block:
         return Block(extent, extent, True, True)
@@ -110,7 +106,7 @@ class LoweringMachine:
         inner[:, :, 0] += np.array(positions)[:, None] * growth
         self._pieces[-1].append(inner.reshape(-1, inner.shape[-1]))
 
-    # -- tiles ------------------------------------------------------------------------------------------
+    # -- tiles --------------------------------------------------------------------------------------------
 
     def load(self, name: str, *index: Block, before: Block | None = None) -> Tile:
         tile = Tile(name, index, State.RESIDENT, terms=before, complete=before is None)
@@ -135,7 +131,7 @@ class LoweringMachine:
             self._write(_encode([(Op.DELETE, self._held(tile))]))
             tile.state = State.FREED
 
-    # -- computations -----------------------------------------------------------------------------------
+    # -- computations -------------------------------------------------------------------------------------
 
     def product(self, name: str, A: Tile, B: Tile) -> Tile:
         C = self.accumulator(name, *free_blocks(A, B))
@@ -168,7 +164,7 @@ class LoweringMachine:
 
     def _further_term(self, name: str, sums: Grid) -> list[tuple[Op, Grid]]:
         """A term added to each of the sums before it."""
-        if self._step(name) == 1:
+        if self._addresses.step(name) == 1:
             return [(Op.COMPUTE, sums), (Op.DELETE, _shift(sums, -1))]
         term, old = _shift(sums, -1), _shift(sums, -2)
         return [(Op.COMPUTE, term), (Op.COMPUTE, sums), (Op.DELETE, term), (Op.DELETE, old)]
@@ -235,7 +231,7 @@ class LoweringMachine:
                 below = self._bring_in(tile.operands, onto)
                 words.row_before.extend(below.row_before)
                 words.row_after.extend(below.row_after)
-                own = self._vertices(tile.name, tile.index)
+                own = self._spread(tile, onto)
                 words.before.extend([*below.before, (Op.COMPUTE, own), *below.after])
                 words.after.append((Op.DELETE, own))
             elif is_row_vector(tile, onto):
@@ -248,7 +244,7 @@ class LoweringMachine:
                 words.after.append((Op.DELETE, own))
         return words
 
-    # -- vertices -------------------------------------------------------------------------------------------
+    # -- vertices -----------------------------------------------------------------------------------------
 
     @property
     def _width(self) -> int:
@@ -256,7 +252,7 @@ class LoweringMachine:
 
     def _vertices(self, name: str, index: tuple[Block, ...]) -> Grid:
         """The vertices of a block of an array, shape (sizes of the blocks, width)."""
-        origin, strides = self._array(name)
+        origin, strides = self._addresses.array(name)
         if len(strides) != len(index):
             raise TileProgramError(
                 f"array {name} has {len(strides)} axes, the program gives {len(index)} blocks"
@@ -272,10 +268,10 @@ class LoweringMachine:
 
     def _sums(self, tile: Tile, terms: Block, onto: tuple[Block, ...]) -> Grid:
         """The partial sums after each term of a block, shape (terms, sizes of `onto`, width)."""
-        layout = self._layout(tile.name)
+        layout = self._addresses.sums(tile.name)
         if layout.k != terms.extent:
             raise TileProgramError(f"{tile.name} sums {layout.k} terms, the program gives {terms.extent}")
-        step = self._step(tile.name)
+        step = self._addresses.step(tile.name)
         term = np.arange(terms.start, terms.start + int(terms.size))
         last = self._spread(tile, onto)
         sums = np.repeat(last[None], len(term), axis=0)
@@ -292,19 +288,19 @@ class LoweringMachine:
             return self._vertices(tile.name, tile.index)
         last = self._sums(tile, tile.terms, tile.index)
         if tile.complete:
-            return last[-1]
-        if self._layout(tile.name).layout == "chain-reduce":
+            return np.asarray(last[-1])
+        if self._addresses.sums(tile.name).layout == "chain-reduce":
             raise TileProgramError(
                 f"partial sums of {tile.name} cannot be loaded: they are no products' sums"
             )
-        return _shift(last[0], -self._step(tile.name))
+        return _shift(last[0], -self._addresses.step(tile.name))
 
     def _spread(self, tile: Tile, onto: tuple[Block, ...]) -> Grid:
         """The final vertices of a tile, its axes arranged as `onto` and repeated along those it lacks."""
         grid = self._vertices(tile.name, tile.index)
         for axis in reversed(range(len(tile.index))):
             if tile.index[axis] not in onto:  # a batch of one index
-                grid = grid.take(0, axis)
+                grid = np.asarray(np.take(grid, 0, axis))
         index = [block for block in tile.index if block in onto]
         order = [index.index(block) for block in onto if block in index]
         grid = grid.transpose(*order, len(order))
@@ -316,44 +312,11 @@ class LoweringMachine:
         more = self._width - grid.shape[-1]
         return np.concatenate([grid, np.zeros((*grid.shape[:-1], more), dtype=np.int64)], axis=-1)
 
-    def _array(self, name: str) -> tuple[int, tuple[int, ...]]:
-        """The first vertex of an array and the growth along each axis."""
-        if name not in self._arrays:
-            if name not in self._cdag.tensors:
-                raise UnsupportedInstanceError(
-                    f"the graph names no array {name}, which the tile program uses"
-                )
-            ids = self._cdag.tensors[name]
-            origin = int(ids.flat[0])
-            strides = []
-            affine: Any = origin
-            for axis, length in enumerate(ids.shape):
-                stride = int(ids.take(1, axis).flat[0]) - origin if length > 1 else 0
-                strides.append(stride)
-                affine = affine + (stride * np.arange(length)).reshape(-1, *[1] * (ids.ndim - axis - 1))
-            if not np.array_equal(ids, affine):
-                raise UnsupportedInstanceError(
-                    f"the vertices of array {name} are not numbered row by row: "
-                    "play the tile program on the graph as it was built"
-                )
-            self._arrays[name] = origin, tuple(strides)
-        return self._arrays[name]
-
-    def _layout(self, name: str) -> SumLayout:
-        layout = self._cdag.sums.get(name)
-        if layout is None or layout.layout not in _STEPS:
-            found = "no sums" if layout is None else f"{layout.layout} sums"
-            raise UnsupportedInstanceError(f"{name} has {found} in this graph: tile programs need sums=chain")
-        return layout
-
-    def _step(self, name: str) -> int:
-        return _STEPS[self._layout(name).layout]
-
     def _require_first(self, tile: Tile, terms: Block) -> None:
         if terms.start != 0 or terms.variable >= 0:
             raise TileProgramError(f"accumulator {tile.name} starts with a term that is not the first")
 
-    # -- writing ----------------------------------------------------------------------------------------------
+    # -- writing ------------------------------------------------------------------------------------------
 
     def _write(self, moves: Grid) -> None:
         pieces = moves.reshape(-1, self._width)

@@ -106,7 +106,7 @@ class TileStrategy:
         """Least M, in words: the peak with blocks of one index."""
         return self._least(instance.cdag.family, _shape(instance.cdag.family, instance.cdag.params))
 
-    # -- strategies.protocol.Countable ----------------------------------------------------------------------
+    # -- strategies.protocol.Countable --------------------------------------------------------------------
 
     def count(self, spec: GraphSpec, M: int, **options: Any) -> tuple[Cost, Mapping[str, Any]]:
         """The cost that the referee would count, and the options chosen; time does not grow with the blocks'
@@ -125,7 +125,7 @@ class TileStrategy:
         """Least M, in words, with which the strategy plays graphs of this spec."""
         return self._least(spec.family, _shape(spec.family, spec.params))
 
-    # -- inside ---------------------------------------------------------------------------------------------
+    # -- inside -------------------------------------------------------------------------------------------
 
     def _describe_options(self) -> dict[str, str]:
         described: dict[str, str] = {}

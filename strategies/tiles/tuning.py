@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +66,8 @@ def distinct_blocks(extent: int) -> NDArray[np.int64]:
     sizes = np.unique(np.concatenate([root, -(-extent // root)]))
     sizes = sizes[sizes <= extent]
     numbers = -(-extent // sizes)
-    return sizes[-(-extent // numbers) == sizes]
+    smallest: NDArray[np.int64] = sizes[-(-extent // numbers) == sizes]
+    return smallest
 
 
 def least_peak(step: Step, shape: Shape, fixed: Mapping[str, int] | None = None) -> int:
@@ -93,38 +93,59 @@ def best_blocks(
 
     Notes
     -----
-    Every combination of the block sizes but the last is tried, and the last is the largest that fits: the
-    peak grows with it and the I/O does not. A bisection finds it for all combinations at once, each pass one
-    reading of the program. Of equal I/O, the blocks of least peak are taken.
+    Of two or more block sizes, every combination of all but the last is tried, and the last is the largest
+    that fits: the peak grows with it and the I/O does not. A bisection finds it for all combinations at once,
+    each pass one reading of the program. Of equal I/O, the blocks of least peak are taken.
     """
     given = {name: value for name, value in (fixed or {}).items() if name in step.options}
     searched = {name: getattr(shape, axis) for name, axis in step.options.items() if name not in given}
     if not searched:
-        return dict(given) if least_peak(step, shape, given) <= M else None
-    *outer, (inner, extent) = searched.items()
-    grid = np.meshgrid(*(distinct_blocks(size) for _, size in outer), indexing="ij")
-    combinations = {name: axis.reshape(-1) for (name, _), axis in zip(outer, grid, strict=True)}
-    sizes = distinct_blocks(extent)
-
-    def read(which: NDArray[np.int64], choice: NDArray[np.int64]) -> CountingMachine:
-        machine = CountingMachine(shape, len(which))
-        blocks = {name: values[which] for name, values in combinations.items()}
-        step.run(machine, shape, {**given, **blocks, inner: sizes[choice]})
-        return machine
-
-    which = np.arange(prod(len(distinct_blocks(size)) for _, size in outer))
-    low = np.zeros(len(which), dtype=np.int64)
-    fits = read(which, low).peak <= M
-    which, low = which[fits], low[fits]
-    if not len(which):
+        return given if least_peak(step, shape, given) <= M else None
+    *outer, inner = searched
+    sizes = {name: distinct_blocks(extent) for name, extent in searched.items()}
+    if outer:
+        grid = np.meshgrid(*(sizes[name] for name in outer), indexing="ij")
+        blocks = {name: axis.reshape(-1) for name, axis in zip(outer, grid, strict=True)}
+        blocks = _with_largest(step, shape, M, given, blocks, inner, sizes[inner])
+    else:
+        blocks = sizes
+    if not len(blocks[inner]):
         return None
-    # Invariant: the size at `low` fits, the one at `high` does not (or is past the end).
-    high = np.full(len(which), len(sizes))
+    machine = _read(step, shape, given, blocks)
+    peak, none = np.asarray(machine.peak), np.iinfo(np.int64).max
+    io = np.where(peak <= M, machine.loads + machine.stores, none)
+    best = np.lexsort((peak, io))[0]
+    if io[best] == none:
+        return None
+    return {**given, **{name: int(values[best]) for name, values in blocks.items()}}
+
+
+_Blocks: TypeAlias = dict[str, NDArray[np.int64]]
+
+
+def _with_largest(
+    step: Step,
+    shape: Shape,
+    M: int,
+    given: Mapping[str, int],
+    blocks: _Blocks,
+    inner: str,
+    sizes: NDArray[np.int64],
+) -> _Blocks:
+    """`blocks` with the largest of `sizes` for the block `inner` that fits; those with none are left out."""
+    low = np.zeros(len(next(iter(blocks.values()))), dtype=np.int64)
+    fits = _read(step, shape, given, {**blocks, inner: sizes[low]}).peak <= M
+    blocks, low = {name: values[fits] for name, values in blocks.items()}, low[fits]
+    # Invariant: the size at `low` fits, the one at `high` does not, or is past the end.
+    high = np.full(len(low), len(sizes))
     while (high - low > 1).any():
         middle = (low + high) // 2
-        fits = read(which, middle).peak <= M
+        fits = _read(step, shape, given, {**blocks, inner: sizes[middle]}).peak <= M
         low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-    machine = read(which, low)
-    best = np.lexsort((machine.peak, machine.loads + machine.stores))[0]
-    chosen = {name: int(values[which[best]]) for name, values in combinations.items()}
-    return {**given, **chosen, inner: int(sizes[low[best]])}
+    return {**blocks, inner: sizes[low]}
+
+
+def _read(step: Step, shape: Shape, given: Mapping[str, int], blocks: _Blocks) -> CountingMachine:
+    machine = CountingMachine(shape, len(next(iter(blocks.values()))))
+    step.run(machine, shape, {**given, **blocks})
+    return machine
