@@ -24,7 +24,7 @@ def _up(a: int, b: int) -> int:
 
 
 def _read(
-    program: Callable[..., None], n: int, d: int, given: str = "D", **blocks: int
+    program: Callable[..., None], n: int, d: int, given: str = "D", /, **blocks: int
 ) -> tuple[int, int, int]:
     machine = CountingMachine(Shape.of({"n": n, "d": d, "given": given}))
     program(machine, Shape.of({"n": n, "d": d, "given": given}), **blocks)

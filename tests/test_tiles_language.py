@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 import graphs
 import pebble
 import strategies
-from strategies.tiles import Machine, Shape, Step, TileProgramError, TileStrategy
+from strategies.tiles import Machine, Shape, TileProgramError, TileStrategy
 from strategies.tiles.counting import CountingMachine
 from strategies.tiles.lowering import LoweringMachine
 
@@ -211,7 +213,7 @@ def test_options() -> None:
     both = {strategies.count(f"algorithm6:tiles={tiles}", spec, 60).io for tiles in ("square", "streaming")}
     assert strategies.count("algorithm6", spec, 60).io == min(both)
     assert strategies.count_detail("algorithm6", spec, 60, tile=2)[1] == {"tiles": "square", "tile": 2}
-    for options, complaint in [
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"tiles": "round"}, "no tiles=round"),
         ({"tiles": "streaming", "tile": 3}, "do not go together"),
         ({"tile": 0}, "at least 1 index"),
@@ -219,7 +221,8 @@ def test_options() -> None:
         ({"tile": 2.5}, "no whole number"),
         ({"size": 2}, "no option 'size'"),
         ({"tile": 12}, "with tile=12 needs M >= "),
-    ]:
+    ]
+    for options, complaint in refused:
         with pytest.raises(pebble.UnsupportedInstanceError, match=complaint):
             strategies.count("algorithm6", spec, 60, **options)
 
@@ -249,23 +252,15 @@ def test_every_tile_strategy_is_countable_and_describes_its_options() -> None:
         assert all(strategy.options.values())
 
 
-def test_a_strategy_of_one_s_own() -> None:
-    """Sums of squares of blocks: a user's program on a built-in family, counted and played."""
-
-    def body(m: Machine, shape: Shape, rows: Any) -> None:
-        terms = m.whole(shape.k)
-        for i in m.loop(shape.m, rows):
-            A = m.load("A", i, terms)
-            for j in m.loop(shape.n, 1):
-                C = m.product("C", A, m.stream("B", terms, j))
-                m.store(C)
-                m.free(C)
-            m.free(A)
-
-    mine = TileStrategy("rows", {"matmul": {"": (Step(body, {"rows": "m"}),)}})
+def test_the_guide_s_own_strategy() -> None:
+    """The last example of docs/tiles.md: a user's program on a built-in family, counted and played."""
+    guide = (Path(__file__).parent.parent / "docs" / "tiles.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(re.findall(r"```python\n(.*?)```", guide, re.DOTALL)[-1], names)
+    mine = names["ROWS"]
     spec = graphs.GraphSpec.parse("matmul:6x3x5")
     cost, chosen = mine.count(spec, 20)
-    # rows·3 words of A, rows of C, one of B and two of scratch: at most 4 rows.
+    # 3·rows words of A, rows of C, one of B and two of scratch: 4 rows fit, which is 2 blocks as with 3 rows.
     assert chosen == {"rows": 3}
     assert cost.io == 6 * 3 + 2 * 3 * 5 + 6 * 5
     assert pebble.verify(mine(pebble.Instance(graphs.build("matmul:6x3x5"), 20))) == cost

@@ -74,7 +74,7 @@ class CountingMachine:
         entry = [(tile, tile.state) for tile in self._tiles], self._resident
         after: tuple[Words, list[Tile]] | None = None
         for first, last, size, times in _classes(extent, block):
-            if not np.any(times):
+            if not _anywhere(times):
                 continue
             if first and after is not None:
                 # Where the axis is one block, that block was visited; elsewhere the loop starts now.
@@ -87,7 +87,7 @@ class CountingMachine:
                 self._exists = None if exists.all() else exists
             yield Block(extent, size, first, last)
             left = self._resident, list(self._tiles)
-            if after is not None and (left[1] != after[1] or np.any(left[0] != after[0])):
+            if after is not None and (left[1] != after[1] or _anywhere(left[0] != after[0])):
                 raise TileProgramError(
                     "a loop leaves other tiles resident after one iteration than after another: "
                     "free what the iteration brought in"
@@ -287,6 +287,10 @@ def _classes(extent: int, block: Words) -> Iterator[tuple[bool, bool, Words, Wor
     yield True, False, block, (steps > 1) * 1
     yield False, False, block, (steps - 2) * (steps > 2)
     yield False, True, extent - (steps - 1) * block, (steps > 1) * 1
+
+
+def _anywhere(condition: Any) -> bool:
+    return bool(condition.any()) if isinstance(condition, np.ndarray) else bool(condition)
 
 
 def _words(index: tuple[Block, ...]) -> Words:

@@ -154,7 +154,7 @@ def contract(C: Tile, A: Tile, B: Tile) -> Contraction:
     columns = tuple(block for block in C.index if block in B.index and block not in batch)
     if len(terms) != 1 or len(rows) + len(columns) + len(batch) != len(C.index):
         raise TileProgramError(f"{C.name} += {A.name} · {B.name}: the blocks of the tiles do not match")
-    if any(np.any(np.not_equal(block.size, 1)) for block in batch):
+    if batch and any(np.any(np.not_equal(block.size, 1)) for block in batch):
         raise TileProgramError(f"{C.name} += {A.name} · {B.name}: a batch is looped over one index at a time")
     return Contraction(rows, columns, terms[0])
 

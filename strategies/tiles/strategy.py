@@ -61,6 +61,7 @@ class TileStrategy:
         self._plays = {"sums": ("chain",), "fma": (False, True), **(plays or {})}
         self._refuses = refuses
         self.options: Mapping[str, str] = self._describe_options()
+        self._least_known: dict[tuple[Any, ...], int] = {}
 
     # -- strategies.protocol.Strategy ---------------------------------------------------------------------
 
@@ -160,9 +161,13 @@ class TileStrategy:
         }
 
     def _least(self, family: str, shape: Shape) -> int:
-        return min(
-            max(least_peak(step, shape) for step in steps) for steps in self._steps(family, shape).values()
-        )
+        key = (family, *sorted(vars(shape).items()))
+        if key not in self._least_known:
+            self._least_known[key] = min(
+                max(least_peak(step, shape) for step in steps)
+                for steps in self._steps(family, shape).values()
+            )
+        return self._least_known[key]
 
     def _choose(
         self, family: str, shape: Shape, M: int, options: Mapping[str, Any]
@@ -195,7 +200,9 @@ class TileStrategy:
                     break
                 chosen.update(blocks)
             else:
-                found.append((steps, chosen, _price(steps, shape, chosen)))
+                cost = _price(steps, shape, chosen)
+                if cost.peak_red <= M:
+                    found.append((steps, chosen, cost))
         if not found:
             least = min(
                 max(least_peak(step, shape, _only(step, fixed)) for step in steps)

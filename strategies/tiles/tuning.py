@@ -82,6 +82,8 @@ def best_blocks(
 ) -> dict[str, int] | None:
     """The block sizes of least I/O with which a step fits in M words, or None if none do.
 
+    Where all are fixed there is nothing to search for, and whether they fit is not judged.
+
     Parameters
     ----------
     step : Step
@@ -100,7 +102,7 @@ def best_blocks(
     given = {name: value for name, value in (fixed or {}).items() if name in step.options}
     searched = {name: getattr(shape, axis) for name, axis in step.options.items() if name not in given}
     if not searched:
-        return given if least_peak(step, shape, given) <= M else None
+        return given
     *outer, inner = searched
     sizes = {name: distinct_blocks(extent) for name, extent in searched.items()}
     if outer:
