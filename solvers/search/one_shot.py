@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from solvers.search.budget import Budget
 from solvers.search.problem import Problem, bits
+from solvers.search.steps import Step
 from solvers.search.symmetry import automorphisms, byte_tables
 
 __all__ = ["OneShotSearch", "Outcome"]
@@ -38,7 +39,7 @@ class Outcome:
     """
 
     cost: int | None
-    steps: list[tuple[int, int]]
+    steps: list[Step]
     complete: bool
     states: int
 
@@ -247,7 +248,7 @@ class OneShotSearch:
             **{name: a[name][order] for name in ("reds", "blues", "cost", "parent", "vertex", "evicted")},
         )
 
-    def _trace(self, history: list[Any], goal: int) -> list[tuple[int, int]]:
+    def _trace(self, history: list[Any], goal: int) -> list[Step]:
         """The steps to a goal state: back along the parents, then forward through the renamings."""
         from solvers.search import symmetry_kernels as kernels
 
@@ -260,15 +261,19 @@ class OneShotSearch:
         moves.reverse()
         actual = list(range(p.n))
         C = R = B = 0
-        steps: list[tuple[int, int]] = []
+        steps: list[Step] = []
         scratch = np.zeros((1, p.words), np.uint64)
         count = max(1, len(self.perms))
         for w, evicted in moves:
-            steps.append((actual[w], p.mask([actual[v] for v in bits(evicted)])))
             loaded = p.preds[w] & ~R
+            spilled = evicted & ~B & ~p.sources
             C |= 1 << w
             red = (R | p.preds[w] | 1 << w) & ~evicted
             R = p.mask([v for v in bits(red) if p.succs[v] & ~C])
+            spill, evict, keep = (
+                p.mask([actual[v] for v in bits(mask)]) for mask in (spilled, evicted & ~spilled, R)
+            )
+            steps.append(Step(spill, evict, actual[w], bool(p.is_output[w]), keep))
             B = (B | loaded & ~p.sources) & R | (1 << w & R if p.is_output[w] else 0)
             if not self.perms:
                 continue
