@@ -24,7 +24,8 @@ lint: $(STAMP)
 	$(BIN)/lint-imports
 
 bench: $(STAMP)
-	$(BIN)/python -m pytest benchmarks -q -s
+	@for file in benchmarks/bench_*.py; do \
+	  echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 install: $(STAMP)
 
