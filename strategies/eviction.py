@@ -12,7 +12,7 @@ from pebble.instance import Instance
 from pebble.result import Limit
 from pebble.schedule import Schedule
 from strategies.orders import ORDERS, order_named
-from strategies.replaying import Plan, play_plan, prepare
+from strategies.replaying import Plan, plan_io, play_plan, prepare
 
 __all__ = ["BELADY", "FIFO", "LRU", "RANDOM", "Eviction"]
 
@@ -114,7 +114,7 @@ class Eviction:
             ):
                 break
             plan = prepare(instance.cdag, order_named(name)(instance.cdag), instance.rules)
-            cost, _ = plan.run(instance.M, policy, seed)
+            cost = plan_io(plan, instance.M, policy, seed)
             tried += 1
             if best is None or cost < best[0]:
                 best = cost, name, plan

@@ -160,7 +160,7 @@ def online(
             if event >= 0 or not state[u] & RED:
                 continue
             words = weights[u] if weighted else 1
-            if event == -1 and state[u] & (BLUE | OUTPUT) == OUTPUT:
+            if state[u] & (BLUE | OUTPUT) == OUTPUT:
                 stores += words
                 state[u] |= BLUE
                 if emit:

@@ -181,10 +181,10 @@ def belady(
 
     A red value is represented by the slot of its next use, in one of two sets of slots: clean (it is blue, or
     an output whose store is owed anyway) or dirty (evicting it costs a store). The furthest next use is then
-    the largest member. Slots that have passed stay in the sets, but are smaller than all live ones: nothing is
-    ever searched for, and only an eviction takes a member out. Values to be computed anew before their next
-    use (evicting them costs nothing now) are in a heap, by the first slot of the step that does it, on the
-    same terms. O(operands + evictions): a set has log |slots| / 6 levels, at most 6.
+    the largest member. Slots that have passed stay in the sets, but are smaller than all live ones: nothing
+    is ever searched for, and only an eviction takes a member out. Values to be computed anew before their
+    next use (evicting them costs nothing now) are in a heap, by the first slot of the step that does it, on
+    the same terms. O(operands + evictions): a set has log |slots| / 6 levels, at most 6.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def belady(
                         _add(bits, starts, dirty if kinds[c] == _DIRTY else clean, victims[c] >> 32)
                     continue
                 red -= words
-                if kinds[c] != _AGAIN and not state[u] & BLUE:
+                if not state[u] & BLUE and (kinds[c] != _AGAIN or state[u] & OUTPUT):
                     stores += words
                     state[u] |= BLUE
                     if emit:

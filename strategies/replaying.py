@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from pebble.cdag import CDAG
 from pebble.errors import InvalidOrderError, UnknownNameError, UnsupportedInstanceError
 from pebble.instance import Instance
-from pebble.moves import move_dtype
+from pebble.moves import Op, move_dtype, unpack_arrays
 from pebble.rules import Rules
 from pebble.schedule import Schedule
 
-__all__ = ["POLICIES", "Plan", "play_plan", "prepare", "replay", "replay_io"]
+__all__ = ["POLICIES", "Plan", "plan_io", "play_plan", "prepare", "replay", "replay_io"]
 
 POLICIES = {
     "belady": "furthest next use, a dirty value discounted since its eviction costs a store",
@@ -183,9 +183,10 @@ def replay(instance: Instance, order: ArrayLike, policy: str = "belady", seed: i
     instance : Instance
     order : array_like of int
         Non-source vertices, each after its operands; repeats mean recomputation. Useless computes are left
-        out. A value is dropped without a store if it is computed anew before its next use; a vertex that is
-        still red when its turn to be computed anew comes is not computed, nor is one that is blue if its
-        operands that are not red weigh more than itself: it is then loaded where it is used.
+        out. A value that is no output is dropped without a store if it is computed anew before its next use.
+        A vertex that is still red when its turn to be computed anew comes is not computed, nor is one that
+        is blue if its operands that are not red weigh more than itself: it is then loaded where it is used.
+        What only such needless computes needed is left out in turn, as long as that makes it cheaper.
     policy : str
         ``belady`` evicts the furthest next use, a dirty value (one whose eviction costs a store) only if its
         next use is twice as far as a clean one's; orders of up to 200,000 operands are replayed with other
@@ -238,18 +239,45 @@ def replay_io(instance: Instance, order: ArrayLike, policy: str = "belady", seed
     """
     _check_policy(policy)
     instance.require_feasible()
-    return prepare(instance.cdag, order, instance.rules).run(instance.M, policy, seed)[0]
+    return plan_io(prepare(instance.cdag, order, instance.rules), instance.M, policy, seed)
+
+
+def plan_io(plan: Plan, M: int, policy: str = "belady", seed: int = 0) -> int:
+    """The I/O cost of `play_plan` with the same arguments."""
+    if plan.repeats:
+        return _shortened(plan, M, policy, seed)[0]
+    return plan.run(M, policy, seed)[0]
 
 
 def play_plan(plan: Plan, instance: Instance, policy: str = "belady", seed: int = 0) -> Schedule:
     """The schedule of a prepared order for an instance of its graph whose M is feasible."""
+    io, moves = (_shortened if plan.repeats else _played)(plan, instance.M, policy, seed)
+    return Schedule(instance, moves, producer=f"replay:{policy}", claim=io, seed=seed)
+
+
+def _played(plan: Plan, M: int, policy: str, seed: int) -> tuple[int, NDArray[Any]]:
     # The pages of this array that are not written to take no memory, and shrinking it moves nothing.
     moves = np.empty(plan.most_moves, dtype=move_dtype(plan.cdag.num_vertices))
-    io, played = plan.run(instance.M, policy, seed, moves)
+    io, played = plan.run(M, policy, seed, moves)
     length = len(played)
     del played
     moves.resize(length, refcheck=False)
-    return Schedule(instance, moves, producer=f"replay:{policy}", claim=io, seed=seed)
+    return io, moves
+
+
+def _shortened(plan: Plan, M: int, policy: str, seed: int) -> tuple[int, NDArray[Any]]:
+    """Play, leave out what proved needless to compute and what only that needed; go on while that pays."""
+    io, moves = _played(plan, M, policy, seed)
+    while True:
+        ops, vertices = unpack_arrays(moves)
+        shorter = prepare(plan.cdag, vertices[ops == Op.COMPUTE])
+        if len(shorter.after_use) - shorter.first_use >= len(plan.after_use) - plan.first_use:
+            return io, moves
+        plan = shorter
+        new_io, new_moves = _played(plan, M, policy, seed)
+        if new_io >= io:
+            return io, moves
+        io, moves = new_io, new_moves
 
 
 def _check_policy(policy: str) -> None:

@@ -126,6 +126,10 @@ class TileStrategy:
         """Least M, in words, with which the strategy plays graphs of this spec."""
         return self._least(spec.family, _shape(spec.family, spec.params))
 
+    def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
+        # Programs are functions within functions: another process finds the strategy by its registered name.
+        return _registered, (self.name,)
+
     # -- inside -------------------------------------------------------------------------------------------
 
     def _describe_options(self) -> dict[str, str]:
@@ -247,3 +251,9 @@ def _block_size(option: str, value: Any) -> int:
     if size < 1:
         raise UnsupportedInstanceError(f"{option}={size}: a block has at least 1 index")
     return size
+
+
+def _registered(name: str) -> object:
+    from strategies.catalog import REGISTRY
+
+    return REGISTRY.get(name)
