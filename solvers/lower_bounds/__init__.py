@@ -1,0 +1,1 @@
+"""Lower bounds on the I/O cost, one module per bound."""
