@@ -12,6 +12,28 @@ __all__ = ["BOUNDS", "SOLVERS"]
 SOLVERS: Registry[Callable[..., Result]] = Registry("solver", "pebble.solvers")
 BOUNDS: Registry[Callable[..., Bound | None]] = Registry("bound", "pebble.bounds")
 
+for _name, _target, _requires, _summary in [
+    (
+        "auto",
+        "solvers.auto:AUTO",
+        (),
+        "strategies, bounds, then the exact methods in a sensible order",
+    ),
+    (
+        "search",
+        "solvers.search:SEARCH",
+        ("numba",),
+        "search over game states, both rule sets, up to 256 vertices",
+    ),
+    (
+        "ilp",
+        "solvers.ilp:ILP",
+        ("ortools",),
+        "integer program over orders and kept values: CP-SAT, HiGHS, SCIP",
+    ),
+]:
+    SOLVERS.register(_name, _target, _summary, requires=_requires)
+
 BOUNDS.register(
     "compulsory",
     "solvers.lower_bounds.compulsory:compulsory",

@@ -1,0 +1,312 @@
+"""The solver ``ilp``: the integer program solved by CP-SAT, or by HiGHS or SCIP through MathOpt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pebble.errors import UnsupportedInstanceError
+from pebble.instance import Instance
+from pebble.result import Bound, Limit, Result
+from pebble.schedule import Schedule
+from solvers.ilp.extraction import schedule_of, solution_of
+from solvers.ilp.formulation import Formulation, Size, build, estimate
+from solvers.progress import OnProgress
+from solvers.standing import Clock, Standing, infeasible
+
+__all__ = ["ILP", "IntegerProgram"]
+
+_DEFAULT_MEMORY_MB = 4096.0
+# Conflicts that CP-SAT may spend on a question before the other one is asked; doubled every round.
+_FIRST_SLICE = 20_000
+_ONE_SHOT = "one-shot"
+
+
+@dataclass
+class _Run:
+    """What one solve has at hand."""
+
+    standing: Standing
+    clock: Clock
+    limit: Limit
+    seed: int
+    hit: str | None = None
+    work: int = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether to stop: the gap is closed or small enough, or a limit has been reached."""
+        if self.standing.good_enough(self.limit.gap):
+            self.hit = None if self.standing.closed else "gap"
+        elif self.clock.over:
+            self.hit = "time"
+        elif self.limit.nodes is not None and self.work >= self.limit.nodes:
+            self.hit = "nodes"
+        else:
+            return False
+        return True
+
+    def spend(self, work: int) -> None:
+        """Count conflicts or nodes."""
+        self.work += work
+        self.standing.states = self.work
+
+
+class IntegerProgram:
+    """The solver object.
+
+    One-shot optima are proved by the program itself. With recomputation the program holds the schedules
+    that compute no vertex more than `copies` times, so it proves nothing about the others: a result is then
+    optimal only if its cost meets a bound certified elsewhere (`solvers.bounds`, the search).
+
+    Parameters
+    ----------
+    backend : str
+        ``cp-sat``, ``highs`` or ``scip``.
+    copies : int
+        Computes that a vertex may have where recomputation is allowed.
+    workers : int
+        Threads of CP-SAT.
+    """
+
+    name = "ilp"
+
+    def __init__(self, backend: str = "cp-sat", copies: int = 2, workers: int = 1) -> None:
+        self.backend = backend
+        self.copies = copies
+        self.workers = workers
+
+    def supports(self, instance: Instance) -> str | None:
+        """None if the program fits in memory, else its size."""
+        try:
+            self._require_size(instance, _DEFAULT_MEMORY_MB, 1)
+        except UnsupportedInstanceError as error:
+            return str(error)
+        return None
+
+    def __call__(
+        self,
+        instance: Instance,
+        *,
+        limit: Limit | None = None,
+        seed: int = 0,
+        on_progress: OnProgress | None = None,
+        upper: Schedule | None = None,
+        lower: Bound | int = 0,
+        backend: str | None = None,
+        copies: int | None = None,
+        workers: int | None = None,
+        export: str | Path | None = None,
+    ) -> Result:
+        """Solve an instance.
+
+        Parameters
+        ----------
+        instance : Instance
+        limit : Limit, optional
+            ``nodes`` counts CP-SAT's conflicts or the nodes of a mixed-integer solver; ``memory_mb`` bounds
+            the program's estimated size.
+        seed : int
+        on_progress : callable, optional
+        upper : Schedule, optional
+            A schedule to improve on; Belady's by default.
+        lower : Bound or int
+            A bound that is certified already; `solvers.bounds` is asked by default.
+        backend, copies, workers : optional
+            As for the class.
+        export : path, optional
+            Also write the program, ``.mps``, ``.lp``, ``.pb`` or ``.pbtxt``.
+
+        Raises
+        ------
+        UnsupportedInstanceError
+            The program is too large for the memory allowed: its estimated size is given.
+        """
+        refused = infeasible(instance, self.name, seed)
+        if refused is not None:
+            return refused
+        limit = limit or Limit()
+        backend = backend or self.backend
+        one_shot = not instance.rules.recomputation
+        most = 1 if one_shot else int(copies or self.copies)
+        memory = limit.memory_mb or _DEFAULT_MEMORY_MB
+        size = self._require_size(instance, memory, most)
+        run = _Run(Standing(instance, self.name, on_progress), Clock(limit), limit, seed)
+        self._start(run, upper, lower)
+        if export is not None:
+            from solvers.ilp.mathopt import export as write
+
+            write(build(instance, most).model, Path(export), _file_name(instance))
+        stats: dict[str, Any] = {"backend": backend, "computes": size.computes}
+        scope = 0
+        # Few computes first: the one-shot optimum is a schedule for the game with recomputation too.
+        for times in sorted({1, most}):
+            if run.done:
+                break
+            formulation = build(instance, times)
+            stats["variables"] = formulation.model.num_variables
+            stats["constraints"] = formulation.model.num_constraints
+            if backend == "cp-sat":
+                settled = self._ask(run, formulation, int(workers or self.workers))
+            else:
+                settled = self._minimise(run, formulation, backend)
+            if not settled:
+                break
+            scope = times
+        if not one_shot and scope == most and not run.standing.closed:
+            self._certify(run)
+        stats |= {"states": run.work, "seconds": round(run.clock.seconds, 3)}
+        return self._result(run, scope, one_shot, stats)
+
+    def _require_size(self, instance: Instance, memory: float, copies: int) -> Size:
+        size = estimate(instance, copies)
+        if size.megabytes > memory:
+            raise UnsupportedInstanceError(
+                f"the integer program of {instance.cdag.name} is too large for {memory:,.0f} MB: {size}; "
+                "raise the memory limit or take the search"
+            )
+        return size
+
+    def _start(self, run: _Run, upper: Schedule | None, lower: Bound | int) -> None:
+        from strategies.playing import play
+
+        standing = run.standing
+        standing.offer(upper if upper is not None else play("belady", standing.instance, seed=run.seed))
+        if isinstance(lower, Bound):
+            standing.raise_bound(lower)
+        elif lower:
+            standing.raise_bound(
+                Bound(lower, "given", f"rules {standing.instance.rules}", "given by the caller")
+            )
+        else:
+            from solvers.bounding import best_bound
+
+            standing.raise_bound(best_bound(standing.instance))
+
+    def _ask(self, run: _Run, f: Formulation, workers: int) -> bool:
+        """Ask CP-SAT until no cheaper solution exists; whether that, or a closed gap, was reached.
+
+        Two questions in turn, with more and more conflicts: is there a schedule cheaper than the best, and
+        is there one as cheap as the bound? Under one-shot a no to the second raises the bound.
+        """
+        from solvers.ilp.cpsat import Answer, CpSat
+
+        standing = run.standing
+        solver = CpSat(f.model, workers=workers, seed=run.seed)
+        # Below this nothing exists among the program's own schedules; a bound only under one-shot.
+        floor = standing.lower_bound
+        conflicts = _FIRST_SLICE
+        while not run.done:
+            assert standing.io is not None
+            if floor >= standing.io:
+                break
+            for most in dict.fromkeys((standing.io - 1, floor)):
+                if run.done or not floor <= most < standing.io:
+                    continue
+                reply = solver.ask(most, seconds=run.clock.left, conflicts=_least(conflicts, run))
+                run.spend(reply.conflicts)
+                if reply.answer is Answer.YES:
+                    assert reply.values is not None
+                    self._improve(run, schedule_of(f, reply.values, run.seed))
+                elif reply.answer is Answer.NO:
+                    floor = most + 1
+                    self._prove(run, floor)
+                standing.report()
+            conflicts *= 2
+        assert standing.io is not None
+        return standing.closed or floor >= standing.io
+
+    def _minimise(self, run: _Run, f: Formulation, backend: str) -> bool:
+        """One run of a mixed-integer solver; whether the program's optimum is proved."""
+        from solvers.ilp.mathopt import minimise
+
+        standing = run.standing
+        assert standing.schedule is not None
+        assert standing.io is not None
+        nodes = None if run.limit.nodes is None else run.limit.nodes - run.work
+        reply = minimise(
+            f.model, backend, cutoff=standing.io, least=standing.lower_bound,
+            hint=solution_of(f, standing.schedule), seconds=run.clock.left, nodes=nodes, seed=run.seed,
+        )  # fmt: skip
+        run.spend(reply.nodes)
+        if reply.values is not None:
+            self._improve(run, schedule_of(f, reply.values, run.seed))
+        # Where no solution is as cheap as the incumbent, the incumbent lies outside the program.
+        floor = standing.io if reply.infeasible else max(reply.bound or 0, standing.lower_bound)
+        self._prove(run, min(floor, standing.io))
+        if floor < standing.io:
+            run.hit = "time" if run.clock.over else "nodes"
+        return floor >= standing.io
+
+    def _improve(self, run: _Run, schedule: Schedule) -> None:
+        """Keep a solution's schedule, and what Belady's rule makes of its order."""
+        from strategies.replaying import replay
+
+        standing = run.standing
+        standing.offer(schedule)
+        standing.offer(replay(standing.instance, schedule.order(), seed=run.seed), self.name)
+
+    def _prove(self, run: _Run, floor: int) -> None:
+        instance = run.standing.instance
+        if not instance.rules.recomputation:
+            run.standing.raise_bound(
+                Bound(
+                    floor, "ilp", _ONE_SHOT, "integer program over orders and kept values (docs/solvers.md)"
+                )
+            )
+
+    def _certify(self, run: _Run) -> None:
+        """Ask the search for a bound that the program cannot give."""
+        from solvers.search import SEARCH
+
+        if run.done:
+            return
+        standing = run.standing
+        limit = Limit(run.clock.left, run.limit.nodes, run.limit.memory_mb, run.limit.gap)
+        found = SEARCH(
+            standing.instance,
+            limit=limit,
+            seed=run.seed,
+            upper=standing.schedule,
+            lower=standing.lower_bound,
+        )
+        if found.schedule is not None:
+            standing.offer(found.schedule)
+        standing.raise_bound(found.bound)
+        if not standing.closed:
+            run.hit = found.limit_hit
+
+    def _result(self, run: _Run, scope: int, one_shot: bool, stats: dict[str, Any]) -> Result:
+        standing = run.standing
+        assert standing.io is not None
+        if standing.closed:
+            assert standing.bound is not None
+            if standing.bound.name == self.name:
+                why = f"no schedule of cost {standing.io - 1} or less solves the integer program"
+            else:
+                why = f"the schedule of {standing.found_by} meets the bound {standing.bound.name}"
+        elif scope and not one_shot:
+            times = "once" if scope == 1 else f"more than {scope} times"
+            inner = sum(
+                1 for v in range(standing.instance.cdag.num_vertices) if len(standing.instance.cdag.preds(v))
+            )
+            stats["optimal_among"] = (
+                f"schedules that compute no vertex {'more than once' if scope == 1 else times}, "
+                f"so all of at most {inner + scope - 1} computes"
+            )
+            why = f"optimal among {stats['optimal_among']}; not proved for longer ones"
+        else:
+            why = f"stopped by the limit on {run.hit}" if run.hit else "not settled"
+        return standing.result(why=why, limit_hit=run.hit, stats=stats, seed=run.seed)
+
+
+def _least(conflicts: int, run: _Run) -> int:
+    return conflicts if run.limit.nodes is None else max(1, min(conflicts, run.limit.nodes - run.work))
+
+
+def _file_name(instance: Instance) -> str:
+    return f"{instance.cdag.name}_M{instance.M}_{instance.rules.name}"
+
+
+ILP = IntegerProgram()
