@@ -155,11 +155,11 @@ def test_play_prints_a_table(run: Run) -> None:
     lines = ran.out.splitlines()
     assert "grid:4x4: 16 vertices, 24 edges; M=5, rules hong-kung" in lines[0]
     heading = lines[1].split()
-    assert heading[:5] == ["strategy", "I/O", "loads", "stores", "computes"]
+    assert heading == ["strategy", "I/O", "loads", "stores", "peak", "red", "gap", "ratio", "seconds"]
     row = next(line.split() for line in lines if line.startswith("belady"))
-    assert row[1:5] == ["2", "1", "1", "15"]
-    assert "100.0%" not in row
-    assert any(line.startswith("lower bound 2 (") for line in lines)
+    assert row[1:7] == ["2", "1", "1", "5", "0.0%", "1.000"]
+    assert any(line.startswith("best: belady (order=") for line in lines)
+    assert any(line.startswith("lower bound: 2 (") for line in lines)
 
 
 def test_play_at_several_M(run: Run) -> None:

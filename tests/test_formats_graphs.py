@@ -215,7 +215,7 @@ def graphs(draw: st.DrawFn) -> CDAG:
     chosen = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
     name = st.one_of(
         st.integers(-3, 9),
-        st.text("ab1# ", max_size=2),
+        st.text("ab1# {\ud800\ufeffé\0", max_size=2),
         st.tuples(st.text("x", max_size=1), st.integers(0, 2)),
     )
     labels = draw(st.none() | st.lists(name, min_size=n, max_size=n, unique_by=repr))

@@ -127,10 +127,9 @@ class Comparison:
             if row["status"] != "feasible":
                 out.print(f"{whole(row['strategy'])}: {row['status']}, {whole(row['reason'])}")
         if self.bound is not None and self.played:
-            out.print(
-                f"lower bound {lower:,} ({whole(self.bound.name)}; {whole(self.bound.assumes)}; "
-                f"{whole(self.bound.source)})"
-            )
+            out.print(f"lower bound: {lower:,} ({whole(self.bound.name)}; {whole(self.bound.assumes)})")
+        if self.results:
+            out.print()
 
 
 def exit_code(comparisons: list[Comparison]) -> int:

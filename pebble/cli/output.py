@@ -65,6 +65,7 @@ def table(columns: Sequence[tuple[str, bool]], title: str = "") -> Table:
         title_style="",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
+        show_edge=False,
         header_style="bold",
     )
     for heading, figure in columns:

@@ -156,10 +156,10 @@ def edge_list_text(cdag: CDAG, file: str) -> str:
 def _names(labels: Sequence[Hashable], file: str) -> list[str]:
     """The labels as text, if reading them gives the same labels in the same order."""
     names = [str(label) for label in labels]
-    numbers = all(_NUMBER.match(name.encode()) for name in names)
+    numbers = all(_NUMBER.match(name.encode("utf-8", "replace")) for name in names)
     for label, name in zip(labels, names, strict=True):
-        alone = len(name.split()) == 1 and "#" not in name
-        if not alone or type(label) is not (int if numbers else str):
+        plain = name.isprintable() and not set(name) & {" ", "#"} and name[:1] not in ("", "{", "[")
+        if not plain or type(label) is not (int if numbers else str):
             raise FormatError(file, f"an edge list cannot hold the label {label!r}: write .json instead")
     ascending = all(int(a) < int(b) for a, b in pairwise(names)) if numbers else len(set(names)) == len(names)
     if not ascending:

@@ -114,7 +114,7 @@ def node_link_text(cdag: CDAG, file: str) -> str:
         nodes[v]["output"] = True
     links = [{"source": labels[u], "target": labels[v]} for u, v in cdag.edges().tolist()]
     document = {"directed": True, "multigraph": False, "graph": {}, "nodes": nodes, "links": links}
-    return json.dumps(document, ensure_ascii=False) + "\n"
+    return json.dumps(document) + "\n"
 
 
 def _decode(data: bytes, file: str) -> Any:
