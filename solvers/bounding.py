@@ -1,64 +1,107 @@
-"""Every lower bound that applies to an instance or to a spec, best first."""
+"""`bounds` and `best_bound`: every lower bound that applies, best first."""
 
 from __future__ import annotations
 
-from graphs.catalog import build
+from collections.abc import Sequence
+
 from graphs.spec import GraphSpec
 from pebble.instance import Instance
-from pebble.result import Bound
+from pebble.result import Bound, Limit
 from pebble.rules import Rules
 from solvers.catalog import BOUNDS
+from solvers.lower_bounds.protocol import LowerBound, Subject
 
 __all__ = ["best_bound", "bounds"]
 
+_NOTHING = Bound(0, "none", "any graph", "I/Os are not negative")
+
 
 def bounds(
-    target: Instance | GraphSpec | str, M: int | None = None, rules: Rules | str = "hong-kung"
+    target: Instance | GraphSpec | str,
+    M: int | None = None,
+    rules: Rules | str = "hong-kung",
+    *,
+    names: Sequence[str] | None = None,
+    include_asymptotic: bool = False,
+    expensive: bool = False,
+    limit: Limit | None = None,
 ) -> list[Bound]:
     """Every lower bound that applies, best first.
 
     Parameters
     ----------
     target : Instance, GraphSpec or str
-        An instance, or a graph spec with `M`.
+        An instance; or a spec with `M`, for which closed forms are used and no large graph is built.
     M : int, optional
         Words of fast memory, where `target` is a spec.
     rules : Rules or str
         The rule set, where `target` is a spec.
+    names : sequence of str, optional
+        Only these bounds, however long they take.
+    include_asymptotic : bool
+        Also formulas that hold up to an unknown constant; they are no certificates and come last.
+    expensive : bool
+        Also bounds that cost much on a graph of this size (maximum flows, eigenvalues, searches).
+    limit : Limit, optional
+        For the bounds that search, each.
 
     Returns
     -------
     list of Bound
-        I/Os, in words; each names what it assumes and its source.
+        I/Os, in words. Only bounds that hold under the rule set, in falling order of value, certificates
+        first. Each names its assumptions and its source.
 
     Raises
     ------
     ValueError
         A spec without `M`.
+    UnknownNameError, GraphSpecError, InvalidMemoryError
 
     Examples
     --------
-    >>> [b.value for b in bounds("pyramid:2", M=3)]
-    [4]
+    >>> [(b.name, b.value) for b in bounds("chain:5", M=3)]
+    [('compulsory', 2)]
     """
-    if isinstance(target, Instance):
-        instance = target
-    else:
-        if M is None:
-            raise ValueError("bounds of a graph spec need M, the words of fast memory")
-        instance = Instance(build(target), M, rules)
-    found = [BOUNDS.get(name)(instance) for name in BOUNDS.names()]
-    return sorted((b for b in found if b is not None), key=lambda b: -b.value)
+    subject = Subject.of(target, M, rules)
+    found = []
+    for name in BOUNDS.names() if names is None else names:
+        entry = BOUNDS.info(name)
+        if names is None and not entry.available:
+            continue
+        bound = BOUNDS.get(name)
+        if isinstance(bound, LowerBound):
+            if names is None and not (bound.certificate or include_asymptotic):
+                continue
+            if names is None and not (expensive or bound.is_cheap(subject)):
+                continue
+            value = bound(subject, limit=limit)
+        else:
+            # A bound of another package: any callable that takes an instance.
+            value = None if subject.graph is None else bound(subject.graph)
+        if value is not None and (value.certificate or include_asymptotic or names is not None):
+            found.append(value)
+    return sorted(found, key=lambda b: (not b.certificate, -b.value))
 
 
 def best_bound(
-    target: Instance | GraphSpec | str, M: int | None = None, rules: Rules | str = "hong-kung"
+    target: Instance | GraphSpec | str,
+    M: int | None = None,
+    rules: Rules | str = "hong-kung",
+    *,
+    expensive: bool = False,
+    limit: Limit | None = None,
 ) -> Bound:
-    """The best certificate among `bounds`.
+    """The best certificate that `bounds` gives; of value 0 if it gives none.
+
+    Parameters
+    ----------
+    target, M, rules, expensive, limit
+        As for `bounds`.
 
     Examples
     --------
-    >>> best_bound("fft:8", M=4).name
-    'compulsory'
+    >>> best_bound("matmul:2x2x2", M=4).value
+    12
     """
-    return next(b for b in bounds(target, M, rules) if b.certificate)
+    found = bounds(target, M, rules, expensive=expensive, limit=limit)
+    return found[0] if found else _NOTHING

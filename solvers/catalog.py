@@ -34,8 +34,24 @@ for _name, _target, _requires, _summary in [
 ]:
     SOLVERS.register(_name, _target, _summary, requires=_requires)
 
-BOUNDS.register(
-    "compulsory",
-    "solvers.lower_bounds.compulsory:compulsory",
-    "any graph: every needed source is loaded, every computed output stored",
-)
+for _name, _target, _requires, _summary in [
+    (
+        "compulsory",
+        "compulsory:COMPULSORY",
+        (),
+        "any graph: every needed source is loaded, every computed output stored",
+    ),
+    (
+        "attention-products",
+        "attention:PRODUCTS",
+        (),
+        "attention: segments of I/Os, leaf products of the scores (LB-A)",
+    ),
+    (
+        "attention-pairs",
+        "attention:PAIRS",
+        (),
+        "attention: segments of loads, pairs of tokens (LB-B)",
+    ),
+]:
+    BOUNDS.register(_name, f"solvers.lower_bounds.{_target}", _summary, requires=_requires)

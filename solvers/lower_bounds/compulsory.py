@@ -2,51 +2,101 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import numpy as np
 
-from pebble.instance import Instance
-from pebble.result import Bound
+from pebble.cdag import CDAG
+from pebble.result import Bound, Limit
+from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
 
-__all__ = ["compulsory"]
+__all__ = ["COMPULSORY", "compulsory_io", "family_compulsory"]
 
 
-def compulsory(instance: Instance) -> Bound:
-    """Every needed source is loaded at least once, and every computed output is stored at least once.
+def compulsory_io(cdag: CDAG) -> tuple[int, int]:
+    """Words that every schedule loads, and words that it stores; O(|V| + |E|).
 
-    Parameters
-    ----------
-    instance : Instance
-
-    Returns
-    -------
-    Bound
-        I/Os, in words. A source is needed if it has a successor on a path to an output, which every source
-        with a successor has: each path ends in a sink, and sinks are outputs.
-
-    Notes
-    -----
-    A source starts blue and cannot be computed, so it becomes red by a load only; a vertex that is no
-    source becomes blue by a store only. Holds with and without recomputation. O(|V| + |E|).
+    Every source with a successor is loaded at least once: a path leads from it to a sink, sinks are outputs,
+    and a source becomes red by a load only. Every output that is no source becomes blue by a store only.
 
     Examples
     --------
-    >>> from pebble.cdag import CDAG
-    >>> compulsory(Instance(CDAG.from_edges(4, [(0, 2), (1, 2)]), M=3)).value
-    3
+    >>> compulsory_io(CDAG.from_edges(4, [(0, 2), (1, 2)]))
+    (2, 1)
     """
-    cdag = instance.cdag
     used = np.zeros(cdag.num_vertices, dtype=np.bool_)
     used[cdag.indices] = True
-    loads = cdag.is_source & used
-    stores = cdag.is_output & ~cdag.is_source
-    if cdag.weights is None:
-        value = int(loads.sum()) + int(stores.sum())
+    words = np.ones(cdag.num_vertices, dtype=np.int64) if cdag.weights is None else cdag.weights
+    return int(words[cdag.is_source & used].sum()), int(words[cdag.is_output & ~cdag.is_source].sum())
+
+
+_Params = Mapping[str, Any]
+
+
+def _attention_backward(p: _Params) -> tuple[int, int]:
+    n, d = p["n"], p["d"]
+    return 4 * n * d + n + (n * d if p.get("given") == "O" else n), 3 * n * d
+
+
+def _attention_gradient(p: _Params) -> tuple[int, int]:
+    n, d = p["n"], p["d"]
+    outputs = 2 if p.get("outputs") == "dX+dY" else 1
+    return (5 if p.get("given") == "dO" else 4) * n * d + 2 * d * d, outputs * d * d
+
+
+# Loads and stores of the families whose graphs need not be built to be counted.
+_FAMILIES: dict[str, Callable[[_Params], tuple[int, int]]] = {
+    "attention-backward": _attention_backward,
+    "attention-gradient": _attention_gradient,
+    "attention-forward": lambda p: (3 * p["n"] * p["d"], p["n"] * p["d"]),
+    "a1xa2t": lambda p: (2 * p["n"] * p["d"] + p["d"] ** 2, p["n"] ** 2),
+    "matmul": lambda p: (p["m"] * p["k"] + p["k"] * p["n"], p["m"] * p["n"]),
+    "matvec": lambda p: (p["m"] * p["n"] + p["n"], p["m"]),
+    "dot": lambda p: (2 * p["n"], 1),
+    "fft": lambda p: (p["n"], p["n"]) if p["n"] > 1 else (0, 0),
+    "pyramid": lambda p: (p["h"] + 1, 1),
+    "stencil1d": lambda p: (p["n"], p["n"]),
+    "stencil2d": lambda p: (p["rows"] * p["cols"],) * 2,
+    "chain": lambda p: (1, 1) if p["n"] > 1 else (0, 0),
+    "grid": lambda p: (1, 1) if p["rows"] * p["cols"] > 1 else (0, 0),
+    "reduce": lambda p: (p["n"], 1) if p["n"] > 1 else (0, 0),
+    "tree": lambda p: (p["leaves"], 1) if p["leaves"] > 1 else (0, 0),
+    "lu": lambda p: (p["n"] ** 2, p["n"] * (p["n"] - 1)) if p["n"] > 1 else (0, 0),
+    "cholesky": lambda p: (p["n"] * (p["n"] + 1) // 2,) * 2,
+}
+
+
+def family_compulsory(family: str, params: _Params) -> tuple[int, int] | None:
+    """`compulsory_io` of a family's graph, from its parameters; None if the family is not known here.
+
+    Examples
+    --------
+    >>> family_compulsory("matmul", {"m": 2, "k": 3, "n": 4})
+    (18, 8)
+    """
+    formula = _FAMILIES.get(family)
+    return None if formula is None else formula(params)
+
+
+def _compute(subject: Subject, limit: Limit) -> Bound | None:
+    if subject.cdag is not None:
+        loads, stores = compulsory_io(subject.cdag)
     else:
-        value = int(cdag.weights[loads].sum()) + int(cdag.weights[stores].sum())
+        known = family_compulsory(subject.family, subject.params)
+        if known is not None:
+            loads, stores = known
+        elif subject.graph is not None:
+            loads, stores = compulsory_io(subject.graph.cdag)
+        else:
+            return None
     return Bound(
-        value,
+        loads + stores,
         "compulsory",
-        "any graph, hong-kung and one-shot; sources start blue and cannot be computed",
-        "Hong and Kung (1981), the rules: only a load makes a source red, only a store an output blue",
-        details={"loads": int(loads.sum()), "stores": int(stores.sum())},
+        f"any graph, hong-kung and one-shot; {BLUE_SOURCES}",
+        "Hong & Kung (1981), the rules: only a load makes a source red, only a store makes an output blue",
+        details={"loads": loads, "stores": stores},
     )
+
+
+COMPULSORY = LowerBound("compulsory", _compute)

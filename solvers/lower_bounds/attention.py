@@ -1,0 +1,131 @@
+"""Segment bounds for attention: LB-A on the leaf products of the scores, LB-B on pairs of tokens.
+
+n tokens, d the head dimension; a *pair* is a (query, key) pair whose score is computed. The S-tree of a pair is
+its d products Q_ic K_jc and the vertices that add them up, whatever the shape of the sum; likewise the dP-tree.
+Statements and proofs are in docs/bounds.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pebble.result import Bound, Limit
+from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
+from solvers.lower_bounds.segments import best_segment, whole_progress
+
+__all__ = ["PAIRS", "PRODUCTS", "AttentionShape", "attention_shape", "pairs_bound", "products_bound"]
+
+
+@dataclass(frozen=True)
+class AttentionShape:
+    """What the attention bounds need to know of a problem.
+
+    Attributes
+    ----------
+    pairs : int
+        (query, key) pairs of one head: n², or the unmasked ones.
+    d : int
+        Head dimension.
+    trees : int
+        Score-like trees per pair: 2 backward (S and dP), 1 forward.
+    outputs : int
+        Computed outputs of all heads, in words.
+    heads : int
+        Disjoint copies that share the fast memory.
+    """
+
+    pairs: int
+    d: int
+    trees: int
+    outputs: int
+    heads: int = 1
+
+
+def attention_shape(subject: Subject) -> AttentionShape | None:
+    """The shape of an attention family's member, None for other graphs."""
+    p = subject.params
+    if subject.family == "attention-backward":
+        return AttentionShape(p["n"] ** 2, p["d"], 2, 3 * p["n"] * p["d"])
+    if subject.family == "attention-gradient":
+        outputs = 2 if p.get("outputs") == "dX+dY" else 1
+        return AttentionShape(p["n"] ** 2, p["d"], 2, outputs * p["d"] ** 2)
+    if subject.family == "attention-forward":
+        return AttentionShape(p["n"] ** 2, p["d"], 1, p["n"] * p["d"])
+    return None
+
+
+def products_progress(Y: NDArray[np.int64], M: int, d: int) -> NDArray[np.int64]:
+    """F(Y) = ((2M + Y)/3)^(3/2) + (M + Y)²/(4d): most leaf products first computed in Y I/Os."""
+    y = Y.astype(np.float64)
+    return whole_progress(((2 * M + y) / 3) ** 1.5 + (M + y) ** 2 / (4 * d))
+
+
+def pairs_progress(reads: NDArray[np.int64], M: int, d: int, trees: int) -> NDArray[np.int64]:
+    """max(M + Y, ((M + Y)/2d·trees)²): most pairs whose last vertex is first computed in Y loads."""
+    x = M + reads.astype(np.float64)
+    return whole_progress(np.maximum(x, (x / (2 * d * trees)) ** 2))
+
+
+def products_bound(shape: AttentionShape, M: int) -> tuple[int, int]:
+    """LB-A: I/Os, in words, and the segment length Y that shows them.
+
+    Examples
+    --------
+    >>> products_bound(AttentionShape(1024**2, 64, 2, 3 * 1024 * 64), 1024)
+    (3148211, 2059)
+    """
+    total = shape.trees * shape.pairs * shape.d * shape.heads
+    return best_segment(total, lambda Y: products_progress(Y, M, shape.d))
+
+
+def pairs_bound(shape: AttentionShape, M: int) -> tuple[int, int]:
+    """LB-B: I/Os, in words, outputs' stores included, and the number of loads per segment that shows them.
+
+    Examples
+    --------
+    >>> pairs_bound(AttentionShape(1024**2, 64, 2, 3 * 1024 * 64), 4096)
+    (1179632, 61439)
+    """
+    value, reads = best_segment(
+        shape.pairs * shape.heads, lambda Y: pairs_progress(Y, M, shape.d, shape.trees)
+    )
+    return value + shape.outputs, reads
+
+
+_HOLDS = f"hong-kung and one-shot, sums of any shape; {BLUE_SOURCES}"
+
+
+def _products(subject: Subject, limit: Limit) -> Bound | None:
+    shape = attention_shape(subject)
+    if shape is None:
+        return None
+    value, Y = products_bound(shape, subject.M)
+    return Bound(
+        value,
+        "attention-products",
+        f"{subject.family}; {_HOLDS}",
+        "segments and Loomis-Whitney on the leaf products of the scores, after Hong & Kung (1981), Irony, "
+        "Toledo & Tiskin (2004) and Saha & Ye (2024); docs/bounds.md, LB-A",
+        details={"Y": Y, "progress": shape.trees * shape.pairs * shape.d * shape.heads},
+    )
+
+
+def _pairs(subject: Subject, limit: Limit) -> Bound | None:
+    shape = attention_shape(subject)
+    if shape is None:
+        return None
+    value, reads = pairs_bound(shape, subject.M)
+    return Bound(
+        value,
+        "attention-pairs",
+        f"{subject.family}; {_HOLDS}",
+        "segments by loads, pairs of tokens, after Saha & Ye (2024), lemma 3.3; docs/bounds.md, LB-B",
+        details={"loads_per_segment": reads, "progress": shape.pairs * shape.heads, "stores": shape.outputs},
+    )
+
+
+PRODUCTS = LowerBound("attention-products", _products)
+PAIRS = LowerBound("attention-pairs", _pairs)
