@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.search.budget import Budget
-from solvers.search.one_shot import Outcome, _power
+from solvers.search.pool import Pool, table_size
 from solvers.search.problem import Problem, bits
-from solvers.search.steps import Step
+from solvers.search.steps import Outcome, Step
 from solvers.search.symmetry import automorphisms, byte_tables
 
 __all__ = ["HongKungSearch"]
 
 _SLICE = 50_000
 _NEVER = np.iinfo(np.int32).max
+_SETS = ("reds", "paids", "evicted")
+_NUMBERS = {"cost": np.int32, "origin": np.int32, "parent": np.int32, "vertex": np.int16}
 
 
 @dataclass
@@ -40,49 +42,8 @@ class _Layer:
 
     @property
     def bytes_used(self) -> int:
+        """Bytes of all arrays."""
         return sum(value.nbytes for value in vars(self).values())
-
-
-class _Entries:
-    """The next layer while it grows."""
-
-    def __init__(self, words: int, room: int, groups_room: int) -> None:
-        self.words, self.room, self.groups_room = words, room, groups_room
-        self.arrays: dict[str, NDArray[Any]] = {
-            "sets": np.empty((groups_room, words), np.uint64),
-            "group": np.empty(room, np.int32),
-            "reds": np.empty((room, words), np.uint64),
-            "paids": np.empty((room, words), np.uint64),
-            "cost": np.empty(room, np.int32),
-            "origin": np.empty(room, np.int32),
-            "parent": np.empty(room, np.int32),
-            "vertex": np.empty(room, np.int16),
-            "evicted": np.empty((room, words), np.uint64),
-        }
-        self.group_table = np.full(_power(2 * groups_room), -1, np.int32)
-        self.state_table = np.full(_power(2 * room), -1, np.int32)
-
-    @property
-    def bytes_used(self) -> int:
-        return sum(a.nbytes for a in self.arrays.values()) + self.group_table.nbytes + self.state_table.nbytes
-
-    def grown(self, tally: NDArray[np.int64], kernels: Any, zero: Any) -> _Entries:
-        """The same entries with twice the room."""
-        states, groups = int(tally[kernels.STATES]), int(tally[kernels.GROUPS])
-        full_states = states + 2 > self.room
-        bigger = _Entries(
-            self.words,
-            self.room * 2 if full_states else self.room,
-            self.groups_room if full_states else self.groups_room * 2,
-        )
-        for name, array in self.arrays.items():
-            used = groups if name == "sets" else states
-            bigger.arrays[name][:used] = array[:used]
-        a = bigger.arrays
-        kernels.rehash(
-            bigger.group_table, bigger.state_table, a["sets"], a["group"], a["reds"], a["paids"], tally, zero
-        )
-        return bigger
 
 
 class _Locals:
@@ -97,24 +58,82 @@ class _Locals:
         self.vertex = np.empty(room, np.int16)
         self.evicted = np.empty((room, words), np.uint64)
         self.slot = np.empty(room, np.int32)
-        self.table = np.full(_power(2 * room), -1, np.int32)
+        self.table = np.full(table_size(room), -1, np.int32)
         self.settled = np.empty(room, np.int32)
         self.node_state = np.empty(2 * room, np.int32)
         self.node_next = np.empty(2 * room, np.int32)
 
     @property
     def bytes_used(self) -> int:
+        """Bytes of all arrays."""
         return sum(a.nbytes for a in vars(self).values() if isinstance(a, np.ndarray))
 
-    def grown(self, tally: NDArray[np.int64], kernels: Any, zero: Any) -> _Locals:
+    def grown(self, tally: NDArray[np.int64], zero: Any) -> _Locals:
         """The same states with twice the room."""
+        from solvers.search import hong_kung_kernels as kernels
+
         bigger = _Locals(self.words, 2 * self.room)
-        for name in ("reds", "paids", "cost", "parent", "vertex", "evicted", "settled", "node_state", "node_next"):
+        for name in (
+            "reds",
+            "paids",
+            "cost",
+            "parent",
+            "vertex",
+            "evicted",
+            "settled",
+            "node_state",
+            "node_next",
+        ):
             old = getattr(self, name)
             getattr(bigger, name)[: len(old)] = old
         if tally[kernels.STARTED]:
             kernels.rehash_local(bigger.table, bigger.slot, bigger.reds, bigger.paids, tally, zero)
         return bigger
+
+
+class _Work:
+    """What the kernel works with in one pass: the local states, and the lists of them by cost."""
+
+    def __init__(self, local: _Locals, limit: int, span: int) -> None:
+        self.local = local
+        self.limit = limit
+        self.heads = np.empty(span + 2, np.int32)
+
+
+def _new_tally(kernels: Any) -> NDArray[np.int64]:
+    tally = np.zeros(13, dtype=np.int64)
+    tally[kernels.BEST] = _NEVER
+    return tally
+
+
+def _start(words: int) -> _Layer:
+    """The layer that holds the start alone."""
+    empty = np.zeros((1, words), np.uint64)
+    zero = np.zeros(1, np.int32)
+    return _Layer(
+        sets=empty,
+        begin=np.array([0, 1], np.int64),
+        reds=empty,
+        paids=empty,
+        cost=zero,
+        origin=zero,
+        parent=zero,
+        vertex=np.zeros(1, np.int16),
+        evicted=empty,
+    )
+
+
+def _layer_of(entries: Pool, states: int, groups: int) -> _Layer:
+    """The entries sorted by group."""
+    group = entries.group[:states]
+    order = np.argsort(group, kind="stable")
+    begin = np.zeros(groups + 1, np.int64)
+    np.cumsum(np.bincount(group, minlength=groups), out=begin[1:])
+    return _Layer(
+        entries.groups[:groups].copy(),
+        begin,
+        **{name: array[:states][order] for name, array in entries.arrays.items()},
+    )
 
 
 class HongKungSearch:
@@ -131,120 +150,101 @@ class HongKungSearch:
         self.problem = p = problem
         self.perms = automorphisms(p) if symmetry else []
         self.tables = byte_tables(p, self.perms)
-        self.sources = self._set(p.sources)
-        self.outputs = self._set(p.outputs)
+        self.sources = p.as_set(p.sources)
+        self.outputs = p.as_set(p.outputs)
         self.preds = p.packed(p.preds)
         self.succs = p.packed(p.succs)
         self.base = int(p.weights[p.is_output].sum())
         self.dominated = 0
-
-    def _set(self, mask: int) -> Any:
-        row = self.problem.packed([mask])[0]
-        return row[0] if self.problem.words == 1 else tuple(row)
-
-    def _int(self, a: Any) -> int:
-        if isinstance(a, tuple):
-            return sum(int(word) << 64 * k for k, word in enumerate(a))
-        return int(a)
-
-    def _settle(
-        self, layer: _Layer, local: _Locals, entries: _Entries, heads: Any, tally: Any, limit: int, budget: int, stop: int
-    ) -> int:
-        from solvers.search import hong_kung_kernels as kernels
-
-        p, a = self.problem, entries.arrays
-        verdict: int = kernels.settle(
-            p.M, p.weights, p.unit, self.preds, self.succs, self.sources, self.outputs, self.tables,
-            self.base, limit,
-            layer.sets, layer.begin, layer.reds, layer.paids, layer.cost,
-            local.reds, local.paids, local.cost, local.parent, local.vertex, local.evicted, local.slot,
-            local.table, local.settled, local.node_state, local.node_next, heads,
-            a["sets"], a["group"], a["reds"], a["paids"], a["cost"], a["origin"], a["parent"], a["vertex"],
-            a["evicted"], entries.group_table, entries.state_table, tally, budget, stop,
-        )  # fmt: skip
-        return verdict
 
     def run(self, limit: int, budget: Budget, *, on_slice: Callable[[int], None] | None = None) -> Outcome:
         """One pass; see `OneShotSearch.run`."""
         from solvers.search import hong_kung_kernels as kernels
 
         p = self.problem
-        w = p.words
-        if limit < self.base:
-            return Outcome(None, [], True, 0)
-        tally = np.zeros(13, dtype=np.int64)
-        tally[kernels.BEST] = _NEVER
-        layer = _Layer(
-            sets=np.zeros((1, w), np.uint64),
-            begin=np.array([0, 1], np.int64),
-            reds=np.zeros((1, w), np.uint64),
-            paids=np.zeros((1, w), np.uint64),
-            cost=np.zeros(1, np.int32),
-            origin=np.zeros(1, np.int32),
-            parent=np.zeros(1, np.int32),
-            vertex=np.zeros(1, np.int16),
-            evicted=np.zeros((1, w), np.uint64),
-        )
-        if kernels.root_exceeds(
+        if limit < self.base or kernels.root_exceeds(
             p.zero, self.sources, self.outputs, self.preds, self.succs, p.weights, limit - self.base
         ):
             return Outcome(None, [], True, 0)
-        history = [layer]
-        local = _Locals(w, 1 << 12)
-        heads = np.empty(limit - self.base + 2, np.int32)
+        tally = _new_tally(kernels)
+        history = [_start(p.words)]
         best = (_NEVER, 0, 0)
-        entered = 0
-        while True:
-            entries = _Entries(w, max(1 << 10, 2 * len(layer)), max(1 << 9, 2 * len(layer.sets)))
-            tally[[kernels.GROUP, kernels.STARTED, kernels.GROUPS, kernels.STATES]] = 0
-            kept = sum(old.bytes_used for old in history)
+        try:
+            work = _Work(_Locals(p.words, 1 << 12), limit, limit - self.base)
             while True:
-                before = int(tally[kernels.EXPANDED])
-                verdict = self._settle(
-                    layer, local, entries, heads, tally, limit, before + _SLICE, len(layer.sets)
-                )
-                try:
-                    if verdict == kernels.FULL_NEXT:
-                        entries = entries.grown(tally, kernels, p.zero)
-                    elif verdict == kernels.FULL_LOCAL:
-                        local = local.grown(tally, kernels, p.zero)
-                except MemoryError:
-                    budget.hit = "memory"
+                entries = self._settle_layer(history, work, budget, tally, on_slice)
+                if entries is None:
                     return Outcome(None, [], False, int(tally[kernels.EXPANDED]))
-                if not budget.memory_ok(kept + entries.bytes_used + local.bytes_used):
-                    return Outcome(None, [], False, int(tally[kernels.EXPANDED]))
-                budget.spend(int(tally[kernels.EXPANDED]) - before)
-                if on_slice is not None:
-                    on_slice(int(tally[kernels.EXPANDED]))
-                if verdict == kernels.DONE:
+                if tally[kernels.BEST] < best[0]:
+                    best = (int(tally[kernels.BEST]), len(history) - 1, int(tally[kernels.BEST_STATE]))
+                if not tally[kernels.STATES]:
                     break
-                if budget.exhausted():
-                    return Outcome(None, [], False, int(tally[kernels.EXPANDED]))
-            if tally[kernels.BEST] < best[0]:
-                best = (int(tally[kernels.BEST]), len(history) - 1, int(tally[kernels.BEST_STATE]))
-            if not tally[kernels.STATES]:
-                break
-            layer = self._next_layer(entries, tally, kernels)
-            entered += len(layer)
-            history.append(layer)
+                history.append(_layer_of(entries, int(tally[kernels.STATES]), int(tally[kernels.GROUPS])))
+        except MemoryError:
+            budget.hit = "memory"
+            return Outcome(None, [], False, int(tally[kernels.EXPANDED]))
         self.dominated = int(tally[kernels.DOMINATED])
         states = int(tally[kernels.EXPANDED])
         if best[0] == _NEVER:
             return Outcome(None, [], True, states)
-        return Outcome(best[0], self._trace(history, best[1], best[2], local, heads, limit), True, states)
+        return Outcome(best[0], self._trace(history, best[1], best[2], work), True, states)
 
-    def _next_layer(self, entries: _Entries, tally: NDArray[np.int64], kernels: Any) -> _Layer:
-        states, groups = int(tally[kernels.STATES]), int(tally[kernels.GROUPS])
-        a = {name: array[: groups if name == "sets" else states] for name, array in entries.arrays.items()}
-        order = np.argsort(a["group"], kind="stable")
-        begin = np.zeros(groups + 1, np.int64)
-        np.cumsum(np.bincount(a["group"], minlength=groups), out=begin[1:])
-        names = ("reds", "paids", "cost", "origin", "parent", "vertex", "evicted")
-        return _Layer(sets=a["sets"].copy(), begin=begin, **{name: a[name][order] for name in names})
+    def _settle(
+        self, layer: _Layer, work: _Work, entries: Pool, tally: NDArray[np.int64], budget: int, stop: int
+    ) -> tuple[int, Pool]:
+        """One call of the kernel; the pool of entries comes back, larger if it was full."""
+        from solvers.search import hong_kung_kernels as kernels
 
-    def _trace(
-        self, history: list[_Layer], level: int, goal: int, local: _Locals, heads: Any, limit: int
-    ) -> list[Step]:
+        p, a, local = self.problem, entries.arrays, work.local
+        verdict = kernels.settle(
+            p.M, p.weights, p.unit, self.preds, self.succs, self.sources, self.outputs, self.tables,
+            self.base, work.limit,
+            layer.sets, layer.begin, layer.reds, layer.paids, layer.cost,
+            local.reds, local.paids, local.cost, local.parent, local.vertex, local.evicted, local.slot,
+            local.table, local.settled, local.node_state, local.node_next, work.heads,
+            entries.groups, entries.group, a["reds"], a["paids"], a["cost"], a["origin"], a["parent"],
+            a["vertex"], a["evicted"], entries.group_table, entries.state_table, tally, budget, stop,
+        )  # fmt: skip
+        if verdict == kernels.FULL_NEXT:
+            entries = entries.grown(int(tally[kernels.STATES]), int(tally[kernels.GROUPS]), p.zero)
+        elif verdict == kernels.FULL_LOCAL:
+            work.local = local.grown(tally, p.zero)
+        return verdict, entries
+
+    def _settle_layer(
+        self,
+        history: list[_Layer],
+        work: _Work,
+        budget: Budget,
+        tally: NDArray[np.int64],
+        on_slice: Callable[[int], None] | None,
+    ) -> Pool | None:
+        """The entries of the layer after the last, or None if the budget ran out first."""
+        from solvers.search import hong_kung_kernels as kernels
+
+        layer = history[-1]
+        entries = Pool(
+            self.problem.words,
+            max(1 << 10, 2 * len(layer)),
+            max(1 << 9, 2 * len(layer.sets)),
+            _SETS,
+            _NUMBERS,
+        )
+        tally[[kernels.GROUP, kernels.STARTED, kernels.GROUPS, kernels.STATES]] = 0
+        kept = sum(old.bytes_used for old in history)
+        while True:
+            before = int(tally[kernels.EXPANDED])
+            verdict, entries = self._settle(layer, work, entries, tally, before + _SLICE, len(layer.sets))
+            spent = int(tally[kernels.EXPANDED]) - before
+            budget.spend(spent)
+            if on_slice is not None:
+                on_slice(spent)
+            if verdict == kernels.DONE:
+                return entries
+            if budget.exhausted() or not budget.memory_ok(kept + entries.bytes_used + work.local.bytes_used):
+                return None
+
+    def _trace(self, history: list[_Layer], level: int, goal: int, work: _Work) -> list[Step]:
         """The steps to a goal: each group on the way is settled again, then followed back."""
         from solvers.search import hong_kung_kernels as kernels
 
@@ -255,19 +255,14 @@ class HongKungSearch:
             layer, before = history[depth], history[depth - 1]
             origin = int(layer.origin[at])
             path = [(int(layer.vertex[at]), p.unpacked(layer.evicted[at]))]
-            tally = np.zeros(13, dtype=np.int64)
-            tally[kernels.BEST] = _NEVER
+            tally = _new_tally(kernels)
             tally[kernels.GROUP] = origin
-            local.table[:] = -1
-            entries = _Entries(p.words, 1 << 10, 1 << 9)
-            while True:
-                verdict = self._settle(before, local, entries, heads, tally, limit, 1 << 60, origin + 1)
-                if verdict == kernels.FULL_NEXT:
-                    entries = entries.grown(tally, kernels, p.zero)
-                elif verdict == kernels.FULL_LOCAL:
-                    local = local.grown(tally, kernels, p.zero)
-                else:
-                    break
+            work.local.table[:] = -1
+            entries = Pool(p.words, 1 << 10, 1 << 9, _SETS, _NUMBERS)
+            verdict = kernels.PAUSED
+            while verdict != kernels.DONE:
+                verdict, entries = self._settle(before, work, entries, tally, 1 << 60, origin + 1)
+            local = work.local
             here = int(layer.parent[at])
             while local.parent[here] >= 0:
                 path.append((int(local.vertex[here]), p.unpacked(local.evicted[here])))
@@ -278,7 +273,7 @@ class HongKungSearch:
 
     def _forward(self, moves: list[tuple[int, int]]) -> list[Step]:
         """Moves in the names of each representative, turned into steps in the problem's own names."""
-        from solvers.search import hong_kung_kernels as kernels
+        from solvers.search import red_kernels as kernels
         from solvers.search import symmetry_kernels as renaming
 
         p, n = self.problem, self.problem.n
@@ -302,10 +297,10 @@ class HongKungSearch:
                 red = (R | p.preds[v]) & ~evicted | 1 << v
                 if code >= n:
                     B |= 1 << v
-            wanted = self._set(p.outputs & ~B)
+            wanted = p.as_set(p.outputs & ~B)
             useful = kernels.useful_of(wanted, self.preds)
-            useful_set = self._set(self._int(useful))
-            R = self._int(kernels.normal(self._set(red), useful_set, self.succs, p.weights))
+            useful_set = p.as_set(p.as_int(useful))
+            R = p.as_int(kernels.normal(p.as_set(red), useful_set, self.succs, p.weights))
             if spill:
                 steps.append(Step(named(1 << v), 0, -1, False, named(R)))
             else:
@@ -317,21 +312,21 @@ class HongKungSearch:
             fixers = np.zeros(len(self.perms), np.int64)
             used: list[int] = []
             if spill or code >= n:
-                image, length, _ = renaming.descend(self.tables, scratch, self._set(B), first, fixers)
-                B = self._int(image)
+                image, length, _ = renaming.descend(self.tables, scratch, p.as_set(B), first, fixers)
+                B = p.as_int(image)
                 used = first[:length].tolist()
             fixed = 0
             for g in range(len(self.perms)):
-                if self._int(renaming.rename(self.tables, g, scratch, self._set(B))) == B:
+                if p.as_int(renaming.rename(self.tables, g, scratch, p.as_set(B))) == B:
                     fixers[fixed] = g
                     fixed += 1
             for g in used:
-                R = self._int(renaming.rename(self.tables, g, scratch, self._set(R)))
-                P = self._int(renaming.rename(self.tables, g, scratch, self._set(P)))
+                R = p.as_int(renaming.rename(self.tables, g, scratch, p.as_set(R)))
+                P = p.as_int(renaming.rename(self.tables, g, scratch, p.as_set(P)))
             red_set, paid_set, length = renaming.descend_pair(
-                self.tables, scratch, self._set(R), self._set(P), fixers, fixed, second
+                self.tables, scratch, p.as_set(R), p.as_set(P), fixers, fixed, second
             )
-            R, P = self._int(red_set), self._int(paid_set)
+            R, P = p.as_int(red_set), p.as_int(paid_set)
             for g in used + second[:length].tolist():
                 perm = self.perms[g]
                 renamed = [0] * n

@@ -15,7 +15,6 @@ import numpy as np
 
 from solvers.search.mask_kernels import (
     both,
-    count,
     either,
     empty_like,
     fetch,
@@ -29,11 +28,12 @@ from solvers.search.mask_kernels import (
     single,
     without_lowest,
 )
-from solvers.search.one_shot_kernels import words_of
+from solvers.search.red_kernels import covered, normal, useful_of
 from solvers.search.relaxation_kernels import loads_exceed
 from solvers.search.symmetry_kernels import MAX_STEPS, descend, descend_pair, rename
+from solvers.search.table_kernels import find_group, find_state, words_of
 
-__all__ = ["normal", "rehash", "rehash_local", "root_exceeds", "settle", "useful_of"]
+__all__ = ["rehash_local", "root_exceeds", "settle"]
 
 # What `tally` holds: the cursor, sizes of the local search and of the next layer, and counts.
 GROUP, STARTED, LOCALS, NODES, BUCKET, SETTLED, GROUPS, STATES = range(8)
@@ -45,74 +45,15 @@ SCAN = 512
 
 
 @numba.njit(cache=True, nogil=True)
-def useful_of(wanted: Any, preds: Any) -> Any:
-    """`wanted` and all its ancestors."""
-    found = wanted
-    todo = wanted
-    while not is_empty(todo):
-        v = lowest(todo)
-        todo = without_lowest(todo)
-        new = minus(fetch(preds, v, 0, wanted), found)
-        found = either(found, new)
-        todo = either(todo, new)
-    return found
-
-
-@numba.njit(cache=True, nogil=True)
-def _covered(v: int, R: Any, useful: Any, succs: Any, weights: Any) -> bool:
-    """Whether `v` serves only to compute one red vertex that takes no more room."""
-    w = v
-    while True:
-        uses = both(fetch(succs, w, 0, R), useful)
-        if count(uses) != 1:
-            return False
-        w = lowest(uses)
-        if has(R, w):
-            return weights[w] <= weights[v]
-
-
-@numba.njit(cache=True, nogil=True)
-def normal(R: Any, useful: Any, succs: Any, weights: Any) -> Any:
-    """`R` without the red pebbles that can be of no use."""
-    R = both(R, useful)
-    pool = R
-    while not is_empty(pool):
-        v = lowest(pool)
-        pool = without_lowest(pool)
-        if _covered(v, R, useful, succs, weights):
-            R = minus(R, single(v, R))
-    return R
-
-
-@numba.njit(cache=True, nogil=True)
-def root_exceeds(zero: Any, sources: Any, outputs: Any, preds: Any, succs: Any, weights: Any, slack: int) -> bool:
+def root_exceeds(
+    zero: Any, sources: Any, outputs: Any, preds: Any, succs: Any, weights: Any, slack: int
+) -> bool:
     """Whether the start needs more than `slack` words of loads."""
     n = len(weights)
     return loads_exceed(
         zero, sources, sources, outputs, useful_of(outputs, preds), preds, succs, weights, slack,
         np.zeros((n, n), np.int64), np.zeros(n, np.int64), np.zeros(2 * n, np.int64), np.zeros(2 * n, np.int64),
     )  # fmt: skip
-
-
-@numba.njit(cache=True, nogil=True)
-def _find_group(table: Any, sets: Any, B: Any) -> int:
-    mask = len(table) - 1
-    slot = np.int64(hash_of(B, np.uint64(1)) & np.uint64(mask))
-    while table[slot] >= 0 and not same(fetch(sets, table[slot], 0, B), B):
-        slot = (slot + 1) & mask
-    return slot
-
-
-@numba.njit(cache=True, nogil=True)
-def _find_state(table: Any, group_of: Any, reds: Any, paids: Any, group: int, R: Any, P: Any) -> int:
-    mask = len(table) - 1
-    slot = np.int64(hash_of(P, hash_of(R, np.uint64(group))) & np.uint64(mask))
-    while table[slot] >= 0:
-        i = table[slot]
-        if group_of[i] == group and same(fetch(reds, i, 0, R), R) and same(fetch(paids, i, 0, R), P):
-            break
-        slot = (slot + 1) & mask
-    return slot
 
 
 @numba.njit(cache=True, nogil=True)
@@ -128,19 +69,6 @@ def _find_local(table: Any, reds: Any, paids: Any, R: Any, P: Any) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def rehash(
-    group_table: Any, state_table: Any, sets: Any, group_of: Any, reds: Any, paids: Any, tally: Any, zero: Any
-) -> None:
-    """Fill empty hash tables with the groups and states of the next layer."""
-    for i in range(tally[GROUPS]):
-        group_table[_find_group(group_table, sets, fetch(sets, i, 0, zero))] = i
-    for i in range(tally[STATES]):
-        R = fetch(reds, i, 0, zero)
-        P = fetch(paids, i, 0, zero)
-        state_table[_find_state(state_table, group_of, reds, paids, group_of[i], R, P)] = i
-
-
-@numba.njit(cache=True, nogil=True)
 def rehash_local(table: Any, slots: Any, reds: Any, paids: Any, tally: Any, zero: Any) -> None:
     """Fill an empty hash table with the states of the group at work."""
     for i in range(tally[LOCALS]):
@@ -151,7 +79,16 @@ def rehash_local(table: Any, slots: Any, reds: Any, paids: Any, tally: Any, zero
 
 @numba.njit(cache=True, nogil=True)
 def _dominated(
-    i: int, settled: Any, settled_count: int, reds: Any, paids: Any, cost: Any, blue: Any, weights: Any, unit: bool, zero: Any
+    i: int,
+    settled: Any,
+    settled_count: int,
+    reds: Any,
+    paids: Any,
+    cost: Any,
+    blue: Any,
+    weights: Any,
+    unit: bool,
+    zero: Any,
 ) -> bool:
     """Whether a settled state can become at least as good as state `i` by loads worth the difference."""
     R = fetch(reds, i, 0, zero)
@@ -321,7 +258,9 @@ def settle(
             heads[bucket] = node_next[node]
             if local_cost[i] != bucket:
                 continue
-            if _dominated(i, settled, tally[SETTLED], local_reds, local_paids, local_cost, blue, weights, unit, zero):
+            if _dominated(
+                i, settled, tally[SETTLED], local_reds, local_paids, local_cost, blue, weights, unit, zero
+            ):
                 tally[DOMINATED] += 1
                 continue
             tally[EXPANDED] += 1
@@ -338,7 +277,7 @@ def settle(
                 if has(wanted, v):
                     fill = v
                     break
-                if fill < 0 and not _covered(v, R, useful, succs, weights):
+                if fill < 0 and not covered(v, R, useful, succs, weights):
                     fill = v
             full = 0
             pool = minus(work, R)
@@ -352,7 +291,7 @@ def settle(
                 if not is_empty(minus(loads, blue)):
                     continue
                 storing = has(wanted, w)
-                if not storing and _covered(w, R, useful, succs, weights):
+                if not storing and covered(w, R, useful, succs, weights):
                     continue
                 g = bucket + words_of(minus(loads, P), weights, unit)
                 if g > top:
@@ -540,7 +479,7 @@ def _enter(
             image, length, fixed = descend(tables, scratch, after, steps[v], child_fixers[v])
             steps_len[v] = length
             child_fixed[v] = fixed
-        slot = _find_group(group_table, next_sets, image)
+        slot = find_group(group_table, next_sets, image)
         if group_table[slot] < 0:
             put(next_sets, tally[GROUPS], 0, image)
             group_table[slot] = tally[GROUPS]
@@ -561,9 +500,11 @@ def _enter(
             red = rename(tables, steps[v, k], scratch, red)
             paid = rename(tables, steps[v, k], scratch, paid)
         if child_fixed[v] > 0:
-            red, paid, _ = descend_pair(tables, scratch, red, paid, child_fixers[v], child_fixed[v], pair_steps)
+            red, paid, _ = descend_pair(
+                tables, scratch, red, paid, child_fixers[v], child_fixed[v], pair_steps
+            )
     group = child_group[v]
-    slot = _find_state(state_table, next_group, next_reds, next_paids, group, red, paid)
+    slot = find_state(state_table, next_group, next_reds, next_paids, group, red, paid)
     j = state_table[slot]
     if j < 0:
         j = tally[STATES]

@@ -6,6 +6,7 @@ unrolled word-by-word code in the second. Arrays of sets have shape ``(length, w
 in compiled code only: their Python bodies are their documentation.
 """
 
+# ruff: noqa: RUF005 - numba joins tuples with +, it does not unpack into them
 from __future__ import annotations
 
 from typing import Any
@@ -114,7 +115,7 @@ def _empty_like(a: Any) -> Any:
         return lambda a: np.uint64(0)
     if a.count == 1:
         return lambda a: (np.uint64(0),)
-    return lambda a: (np.uint64(0),) + empty_like(a[1:])  # noqa: RUF005 - numba concatenates tuples only so
+    return lambda a: (np.uint64(0),) + empty_like(a[1:])
 
 
 @overload(single, strict=False)
@@ -126,7 +127,7 @@ def _single(v: Any, a: Any) -> Any:
 
     if a.count == 1:
         return lambda v, a: (np.uint64(1) << np.uint64(v) if 0 <= v < 64 else np.uint64(0),)
-    return lambda v, a: (  # noqa: RUF005
+    return lambda v, a: (
         (np.uint64(1) << np.uint64(v) if 0 <= v < 64 else np.uint64(0),) + single(v - 64, a[1:])
     )
 
@@ -139,7 +140,7 @@ def _both(a: Any, b: Any) -> Any:
         return lambda a, b: a & b
     if a.count == 1:
         return lambda a, b: (a[0] & b[0],)
-    return lambda a, b: (a[0] & b[0],) + both(a[1:], b[1:])  # noqa: RUF005
+    return lambda a, b: (a[0] & b[0],) + both(a[1:], b[1:])
 
 
 @overload(either, strict=False)
@@ -150,7 +151,7 @@ def _either(a: Any, b: Any) -> Any:
         return lambda a, b: a | b
     if a.count == 1:
         return lambda a, b: (a[0] | b[0],)
-    return lambda a, b: (a[0] | b[0],) + either(a[1:], b[1:])  # noqa: RUF005
+    return lambda a, b: (a[0] | b[0],) + either(a[1:], b[1:])
 
 
 @overload(minus, strict=False)
@@ -161,7 +162,7 @@ def _minus(a: Any, b: Any) -> Any:
         return lambda a, b: a & ~b
     if a.count == 1:
         return lambda a, b: (a[0] & ~b[0],)
-    return lambda a, b: (a[0] & ~b[0],) + minus(a[1:], b[1:])  # noqa: RUF005
+    return lambda a, b: (a[0] & ~b[0],) + minus(a[1:], b[1:])
 
 
 @overload(is_empty, strict=False)
@@ -216,9 +217,7 @@ def _lowest(a: Any) -> Any:
         return lambda a: np.int64(trailing_zeros(a))
     if a.count == 1:
         return lambda a: np.int64(trailing_zeros(a[0]))
-    return lambda a: (
-        np.int64(trailing_zeros(a[0])) if a[0] != np.uint64(0) else np.int64(64) + lowest(a[1:])
-    )
+    return lambda a: np.int64(trailing_zeros(a[0])) if a[0] != np.uint64(0) else np.int64(64) + lowest(a[1:])
 
 
 @overload(without_lowest, strict=False)
@@ -230,9 +229,7 @@ def _without_lowest(a: Any) -> Any:
     if a.count == 1:
         return lambda a: (a[0] & (a[0] - np.uint64(1)),)
     return lambda a: (
-        (a[0] & (a[0] - np.uint64(1)),) + a[1:]  # noqa: RUF005
-        if a[0] != np.uint64(0)
-        else (a[0],) + without_lowest(a[1:])  # noqa: RUF005
+        (a[0] & (a[0] - np.uint64(1)),) + a[1:] if a[0] != np.uint64(0) else (a[0],) + without_lowest(a[1:])
     )
 
 
@@ -272,7 +269,7 @@ def _fetch(array: Any, i: Any, k: Any, a: Any) -> Any:
         return lambda array, i, k, a: array[i, k]
     if a.count == 1:
         return lambda array, i, k, a: (array[i, k],)
-    return lambda array, i, k, a: (array[i, k],) + fetch(array, i, k + 1, a[1:])  # noqa: RUF005
+    return lambda array, i, k, a: (array[i, k],) + fetch(array, i, k + 1, a[1:])
 
 
 @overload(put, strict=False)

@@ -3,45 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.search.budget import Budget
+from solvers.search.pool import Pool
 from solvers.search.problem import Problem, bits
-from solvers.search.steps import Step
+from solvers.search.steps import Outcome, Step
 from solvers.search.symmetry import automorphisms, byte_tables
 
-__all__ = ["OneShotSearch", "Outcome"]
+__all__ = ["OneShotSearch"]
 
 # Between two looks at the clock: this many states.
-_SLICE = 100_000
+_SLICE = 50_000
 _NEVER = np.iinfo(np.int32).max
-
-
-@dataclass
-class Outcome:
-    """What a pass found.
-
-    Attributes
-    ----------
-    cost : int or None
-        Least cost of the schedules that the pass kept, in words of I/O.
-    steps : list of (int, int)
-        The vertex computed and the set evicted before it, step by step, in the problem's numbers.
-    complete : bool
-        Whether every state up to the pass's highest cost was seen, so that `cost` is the optimum, or None
-        proves that no schedule costs so little.
-    states : int
-        States kept in all layers.
-    """
-
-    cost: int | None
-    steps: list[Step]
-    complete: bool
-    states: int
+_SETS = ("reds", "blues", "evicted")
+_NUMBERS = {"cost": np.int32, "parent": np.int32, "vertex": np.int16}
 
 
 @dataclass
@@ -60,39 +40,25 @@ class _Layer:
     def __len__(self) -> int:
         return len(self.cost)
 
-
-@dataclass
-class _Pool:
-    """The next layer while it grows: its states in order of arrival, and the hash tables over them."""
-
-    words: int
-    room: int
-    groups_room: int
-    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        w = self.words
-        self.arrays = {
-            "sets": np.empty((self.groups_room, w), np.uint64),
-            "group": np.empty(self.room, np.int32),
-            "reds": np.empty((self.room, w), np.uint64),
-            "blues": np.empty((self.room, w), np.uint64),
-            "cost": np.empty(self.room, np.int32),
-            "parent": np.empty(self.room, np.int32),
-            "vertex": np.empty(self.room, np.int16),
-            "evicted": np.empty((self.room, w), np.uint64),
-        }
-        self.group_table = np.full(_power(2 * self.groups_room), -1, np.int32)
-        self.state_table = np.full(_power(2 * self.room), -1, np.int32)
-
     @property
     def bytes_used(self) -> int:
         """Bytes of all arrays."""
-        return sum(a.nbytes for a in self.arrays.values()) + self.group_table.nbytes + self.state_table.nbytes
+        return sum(array.nbytes for array in vars(self).values())
 
 
-def _power(n: int) -> int:
-    return 1 << max(4, (n - 1).bit_length())
+def _start(cost: int, words: int) -> _Layer:
+    """The layer that holds the start alone."""
+    empty = np.zeros((1, words), np.uint64)
+    return _Layer(
+        sets=empty,
+        begin=np.array([0, 1], np.int64),
+        reds=empty,
+        blues=empty,
+        cost=np.array([cost], np.int32),
+        parent=np.zeros(1, np.int32),
+        vertex=np.zeros(1, np.int16),
+        evicted=empty,
+    )
 
 
 class OneShotSearch:
@@ -106,27 +72,15 @@ class OneShotSearch:
     """
 
     def __init__(self, problem: Problem, *, symmetry: bool = True) -> None:
-        self.problem = problem
-        self.perms = automorphisms(problem) if symmetry else []
-        self.tables = byte_tables(problem, self.perms)
-        p = problem
-        self.sources = self._set(p.sources)
-        self.everything = self._set((1 << p.n) - 1 & ~p.sources)
-        self.stored_early = self._set(
-            p.mask([v for v in range(p.n) if p.is_output[v] and p.succs[v]])
-        )
+        self.problem = p = problem
+        self.perms = automorphisms(p) if symmetry else []
+        self.tables = byte_tables(p, self.perms)
+        self.sources = p.as_set(p.sources)
+        self.everything = p.as_set(((1 << p.n) - 1) & ~p.sources)
+        self.stored_early = p.as_set(p.mask([v for v in range(p.n) if p.is_output[v] and p.succs[v]]))
         self.preds = p.packed(p.preds)
         self.succs = p.packed(p.succs)
         self.dominated = 0
-
-    def _set(self, mask: int) -> Any:
-        row = self.problem.packed([mask])[0]
-        return row[0] if self.problem.words == 1 else tuple(row)
-
-    def _int(self, a: Any) -> int:
-        if isinstance(a, tuple):
-            return sum(int(word) << 64 * k for k, word in enumerate(a))
-        return int(a)
 
     def run(
         self,
@@ -147,106 +101,88 @@ class OneShotSearch:
         beam : int, optional
             States kept in each layer; with fewer than there are, the outcome is not complete.
         on_slice : callable, optional
-            Called with the number of states so far between slices.
+            Called with the number of states expanded since its last call, several times a second.
         """
         from solvers.search import one_shot_kernels as kernels
 
-        p = self.problem
+        p, w = self.problem, self.problem.words
+        if p.compulsory > limit:
+            return Outcome(None, [], True, 0)
         tally = np.zeros(9, dtype=np.int64)
         tally[kernels.BEST] = _NEVER
-        w = p.words
-        layer = _Layer(
-            sets=np.zeros((1, w), np.uint64),
-            begin=np.array([0, 1], np.int64),
-            reds=np.zeros((1, w), np.uint64),
-            blues=np.zeros((1, w), np.uint64),
-            cost=np.array([p.compulsory], np.int32),
-            parent=np.zeros(1, np.int32),
-            vertex=np.zeros(1, np.int16),
-            evicted=np.zeros((1, w), np.uint64),
-        )
+        layer = _start(p.compulsory, w)
         history: list[tuple[NDArray[np.int32], NDArray[np.int16], NDArray[np.uint64]]] = []
-        complete = p.compulsory <= limit
-        states = 1
-        if not complete:
-            return Outcome(None, [], True, 0)
-        depth = int((~p.is_source).sum())
-        expanded = 0
-        for level in range(depth + 1):
-            history.append((layer.parent, layer.vertex, layer.evicted))
-            kept = sum(a.nbytes + b.nbytes + c.nbytes for a, b, c in history)
-            alive = np.ones(len(layer), dtype=np.bool_)
-            pool = _Pool(w, max(1 << 10, min(2 * len(layer), 1 << 22)), max(1 << 9, 2 * len(layer.sets) + 2 * p.n))
-            tally[[kernels.GROUP, kernels.STATE, kernels.GROUPS, kernels.STATES]] = 0
-            while True:
-                a = pool.arrays
-                verdict = kernels.expand(
-                    p.M, p.weights, p.unit, self.preds, self.succs, self.sources, self.stored_early,
-                    self.everything, self.tables, limit,
-                    layer.sets, layer.begin, layer.reds, layer.blues, layer.cost, alive,
-                    a["sets"], a["group"], a["reds"], a["blues"], a["cost"], a["parent"], a["vertex"],
-                    a["evicted"], pool.group_table, pool.state_table, tally, tally[kernels.EXPANDED] + _SLICE,
-                )  # fmt: skip
-                here = layer.cost.nbytes * (3 + 4 * w)
-                if verdict == kernels.FULL:
-                    grown = self._grown(pool, tally, kernels)
-                    if grown is None or not budget.memory_ok(kept + here + pool.bytes_used + grown.bytes_used):
-                        return Outcome(None, [], False, states + int(tally[kernels.STATES]))
-                    pool = grown
-                budget.spend(int(tally[kernels.EXPANDED]) - expanded)
-                expanded = int(tally[kernels.EXPANDED])
-                if on_slice is not None:
-                    on_slice(expanded)
-                if verdict == kernels.DONE:
+        complete = True
+        kept = 0
+        try:
+            for _ in range(p.n + 1):
+                history.append((layer.parent, layer.vertex, layer.evicted))
+                kept += sum(array.nbytes for array in history[-1])
+                pool = self._expand_layer(layer, limit, budget, tally, kept, on_slice)
+                if pool is None:
+                    return Outcome(None, [], False, int(tally[kernels.EXPANDED]))
+                if tally[kernels.BEST] < _NEVER or not tally[kernels.STATES]:
                     break
-                if budget.exhausted():
-                    return Outcome(None, [], False, states + int(tally[kernels.STATES]))
-            if tally[kernels.BEST] < _NEVER or not tally[kernels.STATES]:
-                break
-            layer = self._next_layer(pool, tally, kernels)
-            if beam is not None and len(layer) > beam:
-                layer = _narrowed(layer, beam)
-                complete = False
-            states += len(layer)
+                layer = self._next_layer(pool, int(tally[kernels.STATES]), int(tally[kernels.GROUPS]))
+                if beam is not None and len(layer) > beam:
+                    layer = _narrowed(layer, beam)
+                    complete = False
+        except MemoryError:
+            budget.hit = "memory"
+            return Outcome(None, [], False, int(tally[kernels.EXPANDED]))
         self.dominated = int(tally[kernels.DOMINATED])
+        states = int(tally[kernels.EXPANDED])
         if tally[kernels.BEST] == _NEVER:
             return Outcome(None, [], complete, states)
         steps = self._trace(history, int(tally[kernels.BEST_PARENT]))
         return Outcome(int(tally[kernels.BEST]), steps, complete, states)
 
-    def _grown(self, pool: _Pool, tally: NDArray[np.int64], kernels: Any) -> _Pool | None:
-        """A pool with twice the room, or None if there is no memory for it."""
-        states, groups = int(tally[kernels.STATES]), int(tally[kernels.GROUPS])
-        full_states = states + 2 >= pool.room
-        try:
-            grown = _Pool(
-                pool.words,
-                pool.room * 2 if full_states else pool.room,
-                pool.groups_room if full_states else pool.groups_room * 2,
-            )
-        except MemoryError:
-            return None
-        for name, array in pool.arrays.items():
-            used = groups if name == "sets" else states
-            grown.arrays[name][:used] = array[:used]
-        a = grown.arrays
-        kernels.rehash(
-            grown.group_table, grown.state_table, a["sets"], a["group"], a["reds"], a["blues"], tally,
-            self.problem.zero,
-        )  # fmt: skip
-        return grown
+    def _expand_layer(
+        self,
+        layer: _Layer,
+        limit: int,
+        budget: Budget,
+        tally: NDArray[np.int64],
+        kept: int,
+        on_slice: Callable[[int], None] | None,
+    ) -> Pool | None:
+        """All children of a layer, or None if the budget ran out first."""
+        from solvers.search import one_shot_kernels as kernels
 
-    def _next_layer(self, pool: _Pool, tally: NDArray[np.int64], kernels: Any) -> _Layer:
-        states, groups = int(tally[kernels.STATES]), int(tally[kernels.GROUPS])
-        a = {name: array[: groups if name == "sets" else states] for name, array in pool.arrays.items()}
+        p, w = self.problem, self.problem.words
+        alive = np.ones(len(layer), dtype=np.bool_)
+        room = max(1 << 10, min(2 * len(layer), 1 << 22))
+        pool = Pool(w, room, 2 * len(layer.sets) + 2 * p.n + 64, _SETS, _NUMBERS)
+        tally[[kernels.GROUP, kernels.STATE, kernels.GROUPS, kernels.STATES]] = 0
+        while True:
+            a = pool.arrays
+            before = int(tally[kernels.EXPANDED])
+            verdict = kernels.expand(
+                p.M, p.weights, p.unit, self.preds, self.succs, self.sources, self.stored_early,
+                self.everything, self.tables, limit,
+                layer.sets, layer.begin, layer.reds, layer.blues, layer.cost, alive,
+                pool.groups, pool.group, a["reds"], a["blues"], a["cost"], a["parent"], a["vertex"],
+                a["evicted"], pool.group_table, pool.state_table, tally, before + _SLICE,
+            )  # fmt: skip
+            if verdict == kernels.FULL:
+                pool = pool.grown(int(tally[kernels.STATES]), int(tally[kernels.GROUPS]), p.zero)
+            spent = int(tally[kernels.EXPANDED]) - before
+            budget.spend(spent)
+            if on_slice is not None:
+                on_slice(spent)
+            if verdict == kernels.DONE:
+                return pool
+            if budget.exhausted() or not budget.memory_ok(kept + layer.bytes_used + pool.bytes_used):
+                return None
+
+    def _next_layer(self, pool: Pool, states: int, groups: int) -> _Layer:
+        from solvers.search import one_shot_kernels as kernels
+
+        a = {name: array[:states] for name, array in pool.arrays.items()}
         order, begin = kernels.sort_layer(
-            a["group"], a["cost"], a["reds"], a["blues"], groups, self.problem.zero
+            pool.group[:states], a["cost"], a["reds"], a["blues"], groups, self.problem.zero
         )
-        return _Layer(
-            sets=a["sets"].copy(),
-            begin=begin,
-            **{name: a[name][order] for name in ("reds", "blues", "cost", "parent", "vertex", "evicted")},
-        )
+        return _Layer(pool.groups[:groups].copy(), begin, **{name: array[order] for name, array in a.items()})
 
     def _trace(self, history: list[Any], goal: int) -> list[Step]:
         """The steps to a goal state: back along the parents, then forward through the renamings."""
@@ -280,16 +216,16 @@ class OneShotSearch:
             first = np.zeros(kernels.MAX_STEPS, np.int64)
             second = np.zeros(kernels.MAX_STEPS, np.int64)
             fixers = np.zeros(count, np.int64)
-            image, length, fixed = kernels.descend(self.tables, scratch, self._set(C), first, fixers)
+            image, length, fixed = kernels.descend(self.tables, scratch, p.as_set(C), first, fixers)
             renamings = first[:length].tolist()
             for g in renamings:
-                R = self._int(kernels.rename(self.tables, g, scratch, self._set(R)))
-                B = self._int(kernels.rename(self.tables, g, scratch, self._set(B)))
+                R = p.as_int(kernels.rename(self.tables, g, scratch, p.as_set(R)))
+                B = p.as_int(kernels.rename(self.tables, g, scratch, p.as_set(B)))
             red, blue, length = kernels.descend_pair(
-                self.tables, scratch, self._set(R), self._set(B), fixers, fixed, second
+                self.tables, scratch, p.as_set(R), p.as_set(B), fixers, fixed, second
             )
             renamings += second[:length].tolist()
-            C, R, B = self._int(image), self._int(red), self._int(blue)
+            C, R, B = p.as_int(image), p.as_int(red), p.as_int(blue)
             for g in renamings:
                 perm = self.perms[g]
                 renamed = [0] * p.n

@@ -18,7 +18,6 @@ from solvers.search.mask_kernels import (
     empty_like,
     fetch,
     has,
-    hash_of,
     is_empty,
     lowest,
     minus,
@@ -28,61 +27,14 @@ from solvers.search.mask_kernels import (
     without_lowest,
 )
 from solvers.search.symmetry_kernels import MAX_STEPS, descend, descend_pair, rename
+from solvers.search.table_kernels import find_group, find_state, words_of
 
-__all__ = ["expand", "rehash", "sort_layer"]
+__all__ = ["expand", "sort_layer"]
 
 # What `tally` holds: cursors of the layer being expanded, sizes of the next layer, and counts.
 GROUP, STATE, GROUPS, STATES, EXPANDED, DOMINATED, GENERATED, BEST, BEST_PARENT = range(9)
 # What `expand` returns.
 DONE, PAUSED, FULL = range(3)
-
-
-@numba.njit(cache=True, nogil=True)
-def words_of(a: Any, weights: Any, unit: bool) -> int:
-    """Words of the set `a`."""
-    if unit:
-        return count(a)
-    total = 0
-    while not is_empty(a):
-        total += weights[lowest(a)]
-        a = without_lowest(a)
-    return total
-
-
-@numba.njit(cache=True, nogil=True)
-def _find_group(table: Any, group_sets: Any, C: Any) -> int:
-    """The slot of the group of `C` in its hash table: its own, or the empty one where it belongs."""
-    mask = len(table) - 1
-    slot = np.int64(hash_of(C, np.uint64(1)) & np.uint64(mask))
-    while table[slot] >= 0 and not same(fetch(group_sets, table[slot], 0, C), C):
-        slot = (slot + 1) & mask
-    return slot
-
-
-@numba.njit(cache=True, nogil=True)
-def _find_state(table: Any, group_of: Any, reds: Any, blues: Any, group: int, R: Any, B: Any) -> int:
-    """The slot of a state in its hash table: its own, or the empty one where it belongs."""
-    mask = len(table) - 1
-    slot = np.int64(hash_of(B, hash_of(R, np.uint64(group))) & np.uint64(mask))
-    while table[slot] >= 0:
-        i = table[slot]
-        if group_of[i] == group and same(fetch(reds, i, 0, R), R) and same(fetch(blues, i, 0, R), B):
-            break
-        slot = (slot + 1) & mask
-    return slot
-
-
-@numba.njit(cache=True, nogil=True)
-def rehash(
-    group_table: Any, state_table: Any, group_sets: Any, group_of: Any, reds: Any, blues: Any, tally: Any, zero: Any
-) -> None:
-    """Fill empty hash tables with the groups and states of the next layer."""
-    for i in range(tally[GROUPS]):
-        group_table[_find_group(group_table, group_sets, fetch(group_sets, i, 0, zero))] = i
-    for i in range(tally[STATES]):
-        R = fetch(reds, i, 0, zero)
-        B = fetch(blues, i, 0, zero)
-        state_table[_find_state(state_table, group_of, reds, blues, group_of[i], R, B)] = i
 
 
 @numba.njit(cache=True, nogil=True)
@@ -129,7 +81,16 @@ def sort_layer(group_of: Any, cost: Any, reds: Any, blues: Any, groups: int, zer
 
 @numba.njit(cache=True, nogil=True)
 def _dominated(
-    s: int, first: int, alive: Any, reds: Any, blues: Any, cost: Any, sources: Any, weights: Any, unit: bool, zero: Any
+    s: int,
+    first: int,
+    alive: Any,
+    reds: Any,
+    blues: Any,
+    cost: Any,
+    sources: Any,
+    weights: Any,
+    unit: bool,
+    zero: Any,
 ) -> bool:
     """Whether a state before `s` in its group can become as good as `s` for no more than the difference."""
     R = fetch(reds, s, 0, zero)
@@ -148,7 +109,9 @@ def _dominated(
             if count(extra) + count(fresh) + count(missing) <= slack:
                 return True
         elif (
-            words_of(extra, weights, False) + words_of(fresh, weights, False) + words_of(missing, weights, False)
+            words_of(extra, weights, False)
+            + words_of(fresh, weights, False)
+            + words_of(missing, weights, False)
             <= slack
         ):
             return True
@@ -286,9 +249,7 @@ def expand(
                 return FULL
             tally[EXPANDED] += 1
             f = np.int64(cost[s])
-            if f > limit or _dominated(
-                s, begin[gi], alive, reds, blues, cost, sources, weights, unit, zero
-            ):
+            if f > limit or _dominated(s, begin[gi], alive, reds, blues, cost, sources, weights, unit, zero):
                 alive[s] = False
                 tally[DOMINATED] += 1
                 continue
@@ -374,11 +335,13 @@ def expand(
                             if child_group[w] == -2:
                                 image = either(C, single(w, zero))
                                 if symmetric:
-                                    image, length, fixed = descend(tables, scratch, image, steps[w], fixers[w])
+                                    image, length, fixed = descend(
+                                        tables, scratch, image, steps[w], fixers[w]
+                                    )
                                     steps_len[w] = length
                                     fixers_len[w] = fixed
                                 put(child_set, w, 0, image)
-                                slot = _find_group(group_table, next_sets, image)
+                                slot = find_group(group_table, next_sets, image)
                                 if group_table[slot] < 0:
                                     put(next_sets, tally[GROUPS], 0, image)
                                     group_table[slot] = tally[GROUPS]
@@ -395,7 +358,7 @@ def expand(
                                         tables, scratch, red, blu, fixers[w], fixers_len[w], pair_steps
                                     )
                             group = child_group[w]
-                            slot = _find_state(state_table, next_group, next_reds, next_blues, group, red, blu)
+                            slot = find_state(state_table, next_group, next_reds, next_blues, group, red, blu)
                             i2 = state_table[slot]
                             if i2 < 0:
                                 i2 = tally[STATES]

@@ -148,6 +148,18 @@ class Problem:
         rows = [[mask >> 64 * k & 0xFFFFFFFFFFFFFFFF for k in range(self.words)] for mask in masks]
         return np.array(rows, dtype=np.uint64).reshape(len(masks), self.words)
 
+    def as_set(self, mask: int) -> Any:
+        """A set given as a Python int, in the form that the kernels are compiled for."""
+        words = [np.uint64(mask >> 64 * k & 0xFFFFFFFFFFFFFFFF) for k in range(self.words)]
+        return words[0] if len(words) == 1 else tuple(words)
+
+    @staticmethod
+    def as_int(a: Any) -> int:
+        """A set that a kernel returned, as a Python int."""
+        if isinstance(a, tuple):
+            return sum(int(word) << 64 * k for k, word in enumerate(a))
+        return int(a)
+
     def unpacked(self, row: NDArray[np.uint64]) -> int:
         """One row of machine words as a Python int."""
         return sum(int(word) << 64 * k for k, word in enumerate(row))
@@ -155,4 +167,4 @@ class Problem:
     @property
     def zero(self) -> Any:
         """The empty set in the form that the kernels are compiled for."""
-        return np.uint64(0) if self.words == 1 else (np.uint64(0),) * self.words
+        return self.as_set(0)

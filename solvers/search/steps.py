@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from pebble.moves import Op, pack_arrays
 from pebble.schedule import Schedule
 from solvers.search.problem import Problem, bits
 
-__all__ = ["Step", "schedule_of"]
+__all__ = ["Outcome", "Step", "schedule_of"]
 
 
 class Step(NamedTuple):
@@ -36,6 +37,29 @@ class Step(NamedTuple):
     compute: int
     store: bool
     keep: int
+
+
+@dataclass
+class Outcome:
+    """What one pass of a search found.
+
+    Attributes
+    ----------
+    cost : int or None
+        Least cost of the schedules that the pass kept, in words of I/O.
+    steps : list of Step
+        Such a schedule.
+    complete : bool
+        Whether every state up to the pass's highest cost was seen, so that `cost` is the optimum, or None
+        proves that no schedule costs so little.
+    states : int
+        States expanded.
+    """
+
+    cost: int | None
+    steps: list[Step]
+    complete: bool
+    states: int
 
 
 def schedule_of(problem: Problem, steps: Iterable[Step], producer: str, seed: int = 0) -> Schedule:
