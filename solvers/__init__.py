@@ -4,5 +4,7 @@ from __future__ import annotations
 
 from solvers.bounding import best_bound, bounds
 from solvers.catalog import BOUNDS, SOLVERS
+from solvers.progress import Progress
+from solvers.solving import solve, solve_range
 
-__all__ = ["BOUNDS", "SOLVERS", "best_bound", "bounds"]
+__all__ = ["BOUNDS", "SOLVERS", "Progress", "best_bound", "bounds", "solve", "solve_range"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from pebble.result import Bound
 from pebble.schedule import Schedule
 
 __all__ = ["OnProgress", "Progress"]
@@ -28,6 +29,8 @@ class Progress:
         Cost of the best schedule so far, in words.
     schedule : Schedule or None
         That schedule, in the report that first brings it.
+    bound : Bound or None
+        What proves `lower_bound`, where the method says so.
     """
 
     method: str
@@ -36,6 +39,7 @@ class Progress:
     lower_bound: int = 0
     io: int | None = None
     schedule: Schedule | None = None
+    bound: Bound | None = None
 
     @property
     def gap(self) -> float | None:

@@ -137,7 +137,9 @@ class Standing:
         """Tell whoever listens how things stand."""
         if self.on_progress is not None:
             seconds = time.perf_counter() - self._start
-            self.on_progress(Progress(self.method, seconds, self.states, self.lower_bound, self.io, schedule))
+            self.on_progress(
+                Progress(self.method, seconds, self.states, self.lower_bound, self.io, schedule, self.bound)
+            )
 
     def result(
         self,

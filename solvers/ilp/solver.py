@@ -80,7 +80,7 @@ class IntegerProgram:
     def supports(self, instance: Instance) -> str | None:
         """None if the program fits in memory, else its size."""
         try:
-            self._require_size(instance, _DEFAULT_MEMORY_MB, 1)
+            self.require_size(instance, None)
         except UnsupportedInstanceError as error:
             return str(error)
         return None
@@ -130,8 +130,7 @@ class IntegerProgram:
         backend = backend or self.backend
         one_shot = not instance.rules.recomputation
         most = 1 if one_shot else int(copies or self.copies)
-        memory = limit.memory_mb or _DEFAULT_MEMORY_MB
-        size = self._require_size(instance, memory, most)
+        size = self.require_size(instance, limit, most)
         run = _Run(Standing(instance, self.name, on_progress), Clock(limit), limit, seed)
         self._start(run, upper, lower)
         if export is not None:
@@ -159,8 +158,11 @@ class IntegerProgram:
         stats |= {"states": run.work, "seconds": round(run.clock.seconds, 3)}
         return self._result(run, scope, one_shot, stats)
 
-    def _require_size(self, instance: Instance, memory: float, copies: int) -> Size:
-        size = estimate(instance, copies)
+    def require_size(self, instance: Instance, limit: Limit | None, copies: int | None = None) -> Size:
+        """The size of the instance's program, UnsupportedInstanceError if that is beyond the memory limit."""
+        times = (copies or self.copies) if instance.rules.recomputation else 1
+        memory = (limit.memory_mb if limit is not None else None) or _DEFAULT_MEMORY_MB
+        size = estimate(instance, times)
         if size.megabytes > memory:
             raise UnsupportedInstanceError(
                 f"the integer program of {instance.cdag.name} is too large for {memory:,.0f} MB: {size}; "

@@ -1,0 +1,72 @@
+"""What is known before any exact method: the schedules of the strategies, the bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pebble.instance import Instance
+from pebble.result import Limit
+from solvers.child_process import BOUNDS as BOUNDS_JOB
+from solvers.children import run_children
+from solvers.standing import Clock, Standing
+
+__all__ = ["applicable", "offer_strategies", "raise_bounds"]
+
+# Above this many vertices the bounds are computed in a process of their own, so that a limit can end them.
+_LARGE = 400
+
+
+def applicable(instance: Instance) -> list[str]:
+    """Names of the strategies that play this graph and rule set with its M, Belady's first."""
+    from strategies.catalog import REGISTRY
+
+    names = [name for name in REGISTRY.names() if REGISTRY.info(name).available]
+    names.sort(key=lambda name: name != "belady")
+    found = []
+    for name in names:
+        strategy = REGISTRY.get(name)
+        if strategy.supports(instance) is None and strategy.least_M(instance) <= instance.M:
+            found.append(name)
+    return found
+
+
+def offer_strategies(standing: Standing, clock: Clock, seed: int) -> dict[str, int]:
+    """Play every strategy that applies, the first in any case, others while there is time.
+
+    Returns
+    -------
+    dict
+        Each strategy's I/O in words, as refereed.
+    """
+    from pebble.referee import verify
+    from strategies.playing import play
+
+    costs: dict[str, int] = {}
+    for name in applicable(standing.instance):
+        if costs and clock.over:
+            break
+        schedule = play(name, standing.instance, limit=Limit(time=clock.left), seed=seed)
+        costs[name] = verify(schedule).io
+        standing.offer(schedule, name)
+        if standing.closed:
+            break
+    return costs
+
+
+def raise_bounds(standing: Standing, clock: Clock, limit: Limit, seed: int) -> list[dict[str, Any]]:
+    """Every lower bound: the compulsory I/O in any case, the others while there is time."""
+    from solvers.bounding import bounds
+    from solvers.catalog import BOUNDS
+
+    compulsory = BOUNDS.get("compulsory")(standing.instance)
+    standing.raise_bound(compulsory)
+    if standing.closed or clock.over:
+        return []
+    if standing.instance.cdag.num_vertices > _LARGE and clock.limit is not None:
+        share = Limit(time=clock.share(0.3), memory_mb=limit.memory_mb)
+        run_children(standing, [BOUNDS_JOB], limit=share, seed=seed)
+        return []
+    found = bounds(standing.instance)
+    for bound in found:
+        standing.raise_bound(bound)
+    return [bound.to_dict() for bound in found]
