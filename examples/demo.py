@@ -7,8 +7,10 @@ schedule in M value slots and compares the gradients with NumPy's.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -29,16 +31,19 @@ def reference(x: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def play_all(instance: pebble.Instance) -> list[tuple[str, pebble.Schedule, pebble.Cost]]:
     """Every strategy that plays the instance, cheapest first; the others are named with their least M."""
-    played = []
-    for name in strategies.names():
-        strategy = strategies.get(name)
-        if strategy.supports(instance) is not None:
-            continue
-        if strategy.least_M(instance) > instance.M:
-            print(f"  {name:18} needs M >= {strategy.least_M(instance)}")
-            continue
+
+    def play(name: str) -> tuple[str, pebble.Schedule, pebble.Cost]:
         schedule = strategies.play(name, instance)
-        played.append((name, schedule, pebble.verify(schedule)))
+        return name, schedule, pebble.verify(schedule)
+
+    names = [name for name in strategies.names() if strategies.get(name).supports(instance) is None]
+    least_M = {name: strategies.get(name).least_M(instance) for name in names}
+    for name in names:
+        if least_M[name] > instance.M:
+            print(f"  {name:18} needs M >= {least_M[name]}")
+    # The compiled loops leave Python to other threads, so as many strategies play at once as there are cores.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        played = list(pool.map(play, (name for name in names if least_M[name] <= instance.M)))
     return sorted(played, key=lambda row: row[2].io)
 
 
