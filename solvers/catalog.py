@@ -53,5 +53,42 @@ for _name, _target, _requires, _summary in [
         (),
         "attention: segments of loads, pairs of tokens (LB-B)",
     ),
+    (
+        "matmul-products",
+        "matmul:PRODUCTS",
+        (),
+        "matmul: segments of I/Os, leaf products",
+    ),
+    ("matmul-closed-form", "matmul:CLOSED_FORM", (), "matmul: mkn/√(2M) − M"),
+    (
+        "matmul-one-shot",
+        "matmul:ONE_SHOT",
+        (),
+        "matmul, one-shot, sequential sums: about 2mkn/√M (Smith et al.)",
+    ),
+    (
+        "dominators",
+        "dominators:DOMINATORS",
+        (),
+        "fft, pyramid, stencils: segments of loads, dominated vertices",
+    ),
+    (
+        "theorem-1.1",
+        "asymptotic:THEOREM_1_1",
+        (),
+        "attention, asymptotic, no certificate: Li et al. (2024), theorem 1.1",
+    ),
+    (
+        "sparse-theorem",
+        "asymptotic:SPARSE",
+        (),
+        "attention, asymptotic, no certificate: Li et al. (2024), theorem 4.5",
+    ),
+    (
+        "saha-ye",
+        "asymptotic:SAHA_YE",
+        (),
+        "attention-forward, asymptotic, no certificate: Saha & Ye (2024)",
+    ),
 ]:
     BOUNDS.register(_name, f"solvers.lower_bounds.{_target}", _summary, requires=_requires)

@@ -1,8 +1,8 @@
 """From "at most F(Y) progress in Y I/Os" to a bound: the arithmetic that segment arguments share.
 
 A schedule of Q I/Os is cut into segments of exactly Y, the last one shorter. If a segment of Y I/Os makes at
-most F(Y) units of progress, and N are needed, then Q >= Y (ceil(N / F(Y)) - 1), for every Y. All of it is done
-in whole numbers, F rounded up to the next one below which no progress, itself a whole number, can lie.
+most F(Y) units of progress, and N are needed, then Q >= Y (⌈N/F(Y)⌉ − 1), for every Y. All of it is done in
+whole numbers: progress is one, so a floating-point F is raised by a guard against rounding, then cut.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def best_segment(total: int, progress: Progress) -> tuple[int, int]:
 
     Examples
     --------
-    >>> best_segment(100, lambda Y: Y + Y * Y // 10)
-    (40, 10)
+    >>> best_segment(100, lambda Y: 4 + Y * Y // 4)
+    (48, 3)
     """
     if total <= 0:
         return 0, 0

@@ -1,0 +1,132 @@
+"""Segments of loads, and how many vertices a dominator can dominate: FFT, pyramid, stencils.
+
+What becomes red within a segment is dominated by the vertices that are red at its start or loaded in it,
+M + Y of them: every path from a source to it meets one. So if D vertices dominate at most f(D), a schedule
+loads at least Y (⌈N/f(M + Y)⌉ − 1) words, N being the number of vertices, and stores its outputs besides.
+Recomputation does not matter, since a vertex counts once. Statements and proofs are in docs/bounds.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pebble.result import Bound, Limit
+from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
+from solvers.lower_bounds.segments import best_segment, whole_progress
+
+__all__ = ["DOMINATORS", "fft_dominated", "layered_dominated", "pyramid_dominated"]
+
+_Dominated = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+
+
+def fft_dominated(D: NDArray[np.int64]) -> NDArray[np.int64]:
+    """D·log2(2D): most vertices of a butterfly that D vertices dominate.
+
+    Examples
+    --------
+    >>> fft_dominated(np.array([1, 2, 4])).tolist()
+    [1, 4, 12]
+    """
+    d = np.maximum(D, 1).astype(np.float64)
+    return np.where(D > 0, whole_progress(d * (1 + np.log2(d))), 0)
+
+
+def pyramid_dominated(D: NDArray[np.int64]) -> NDArray[np.int64]:
+    """D(D + 1)/2: most vertices of a pyramid that D vertices dominate.
+
+    Examples
+    --------
+    >>> pyramid_dominated(np.array([1, 3])).tolist()
+    [1, 6]
+    """
+    d = np.minimum(D, 1 << 30)
+    return np.asarray(d * (d + 1) // 2)
+
+
+def layered_dominated(
+    D: NDArray[np.int64], layers: int, shrink: Callable[[NDArray[np.int64]], NDArray[np.int64]]
+) -> NDArray[np.int64]:
+    """Σ of D, shrink(D), shrink(shrink(D)), … over at most `layers` layers.
+
+    `shrink(u)` bounds how many vertices of a layer have all their operands among u of the layer below. It
+    must be nondecreasing and superadditive, shrink(a) + shrink(b) <= shrink(a + b): then dominators do best
+    together in one layer.
+
+    Examples
+    --------
+    >>> layered_dominated(np.array([3]), 10, lambda u: np.maximum(u - 1, 0)).tolist()
+    [6]
+    """
+    total = np.zeros_like(D)
+    left = D.copy()
+    for _ in range(layers):
+        if not left.any():
+            break
+        total += left
+        left = shrink(left)
+    return total
+
+
+def _stencil1d(n: int, t: int) -> _Dominated:
+    everything = n * (t + 1)
+
+    def dominated(D: NDArray[np.int64]) -> NDArray[np.int64]:
+        # D, D - 1, D - 2, … over t + 1 layers; a whole layer of n dominates all that is above.
+        d = np.minimum(D, n)
+        last = np.maximum(d - (t + 1), 0)
+        few = d * (d + 1) // 2 - last * (last + 1) // 2
+        return np.where(n <= D, everything, np.minimum(few, everything))
+
+    return dominated
+
+
+def _stencil2d(rows: int, cols: int, t: int) -> _Dominated:
+    points = rows * cols
+
+    def shrink(u: NDArray[np.int64]) -> NDArray[np.int64]:
+        x = u.astype(np.float64)
+        border = np.minimum(np.sqrt(x), min(rows, cols)) * (1 - 1e-12)
+        return np.floor(np.maximum(x - border, 0)).astype(np.int64)
+
+    def dominated(D: NDArray[np.int64]) -> NDArray[np.int64]:
+        few = layered_dominated(np.minimum(D, points // 2), t + 1, shrink)
+        return np.where(points < 2 * D, points * (t + 1), few)
+
+    return dominated
+
+
+def _question(subject: Subject) -> tuple[int, int, _Dominated] | None:
+    """Vertices, stores and the dominated count of a family's graph."""
+    p = subject.params
+    if subject.family == "fft" and p["n"] > 1:
+        return p["n"] * p["n"].bit_length(), p["n"], fft_dominated
+    if subject.family == "pyramid":
+        return (p["h"] + 1) * (p["h"] + 2) // 2, 1, pyramid_dominated
+    if subject.family == "stencil1d":
+        return p["n"] * (p["t"] + 1), p["n"], _stencil1d(p["n"], p["t"])
+    if subject.family == "stencil2d":
+        points = p["rows"] * p["cols"]
+        return points * (p["t"] + 1), points, _stencil2d(p["rows"], p["cols"], p["t"])
+    return None
+
+
+def _compute(subject: Subject, limit: Limit) -> Bound | None:
+    question = _question(subject)
+    if question is None:
+        return None
+    vertices, stores, dominated = question
+    M = subject.M
+    loads, Y = best_segment(vertices, lambda lengths: np.minimum(dominated(M + lengths), vertices))
+    return Bound(
+        loads + stores,
+        "dominators",
+        f"{subject.family}, hong-kung and one-shot; {BLUE_SOURCES}",
+        "segments of loads and dominators, after Hong & Kung (1981), sections 3 and 4; docs/bounds.md",
+        details={"loads_per_segment": Y, "stores": stores},
+    )
+
+
+DOMINATORS = LowerBound("dominators", _compute)

@@ -1,0 +1,170 @@
+"""Matrix products: segments and Loomis-Whitney, with recomputation and without.
+
+C = A B with A of m × k and B of k × n. The *tree* of an entry of C is its k products and the vertices that
+add them up. Statements and proofs are in docs/bounds.md.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pebble.result import Bound, Limit
+from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
+from solvers.lower_bounds.segments import best_segment, whole_progress
+
+__all__ = [
+    "CLOSED_FORM",
+    "ONE_SHOT",
+    "PRODUCTS",
+    "closed_form",
+    "cosma_formula",
+    "largest_volume",
+    "one_shot_bound",
+    "products_bound",
+]
+
+_SOURCE = "segments and Loomis-Whitney, after Hong & Kung (1981) and Irony, Toledo & Tiskin (2004)"
+
+
+def largest_volume(tokens: NDArray[Any], caps: tuple[int, int, int]) -> NDArray[np.float64]:
+    """Most lattice points with three projections of at most `tokens` points in all, each within its cap.
+
+    By Loomis & Whitney (1949) the square root of the product of the projections' sizes, which is largest
+    where they are as equal as the caps allow.
+
+    Examples
+    --------
+    >>> largest_volume(np.array([12.0]), (100, 100, 100)).tolist()
+    [8.0]
+    """
+    small, middle, large = sorted(caps)
+    x = np.minimum(tokens / 3, small)
+    y = np.minimum((tokens - x) / 2, middle)
+    z = np.minimum(tokens - x - y, large)
+    return np.asarray(np.sqrt(x * y * z))
+
+
+def products_bound(m: int, k: int, n: int, M: int) -> tuple[int, int]:
+    """I/Os, in words, of an m × k × n product, with or without recomputation, whatever the sums' shape.
+
+    Returns
+    -------
+    value, Y : int
+        The bound, and the I/Os per segment that show it; about √2·mkn/√M for large sizes.
+
+    Examples
+    --------
+    >>> products_bound(100, 100, 100, 48)
+    (204309, 189)
+    """
+    caps = (m * k, k * n, m * n)
+    return best_segment(m * k * n, lambda Y: whole_progress(largest_volume(2.0 * M + Y, caps)))
+
+
+def one_shot_bound(m: int, k: int, n: int, M: int, *, fused: bool) -> tuple[int, int]:
+    """I/Os, in words, of an m × k × n product by sequential sums, each vertex computed once.
+
+    Parameters
+    ----------
+    m, k, n, M : int
+    fused : bool
+        Whether products and adds are one vertex.
+
+    Returns
+    -------
+    value, Y : int
+        The bound, and the loads and begun sums per segment; about 2mkn/√M for large sizes.
+
+    Examples
+    --------
+    >>> one_shot_bound(100, 100, 100, 48, fused=True)
+    (289381, 90)
+    """
+    caps = (m * k, k * n, m * n)
+
+    def progress(Y: NDArray[np.int64]) -> NDArray[np.int64]:
+        tokens = float(M) + Y
+        most = largest_volume(tokens, caps)
+        # A product kept from before adds one term for one word.
+        return whole_progress(most if fused else np.maximum(most, tokens))
+
+    return best_segment(m * k * n, progress)
+
+
+def closed_form(m: int, k: int, n: int, M: int) -> int:
+    """⌈mkn/√(2M)⌉ − M, as whole numbers.
+
+    Examples
+    --------
+    >>> closed_form(100, 100, 100, 50)
+    99950
+    """
+    product = m * k * n
+    root = math.isqrt(product * product // (2 * M))
+    while root * root * 2 * M < product * product:
+        root += 1
+    return max(0, root - M)
+
+
+def cosma_formula(m: int, k: int, n: int, M: int) -> float:
+    """2mkn/√M + mn, which is **no bound**: 4 × 1 × 4 costs 33 words at M = 3, and this says 34.5.
+
+    Kwasniewski et al. (2019), theorem 1, state it; it fails for k < 2√M. Kept so that tests can show it.
+    """
+    return 2 * m * k * n / math.sqrt(M) + m * n
+
+
+def _sizes(subject: Subject) -> tuple[int, int, int] | None:
+    if subject.family != "matmul":
+        return None
+    m, k, n = subject.sizes("m", "k", "n")
+    return m, k, n
+
+
+def _products(subject: Subject, limit: Limit) -> Bound | None:
+    sizes = _sizes(subject)
+    if sizes is None:
+        return None
+    value, Y = products_bound(*sizes, subject.M)
+    return Bound(
+        value,
+        "matmul-products",
+        f"matmul, hong-kung and one-shot, sums of any shape; {BLUE_SOURCES}",
+        f"{_SOURCE}; docs/bounds.md",
+        details={"Y": Y},
+    )
+
+
+def _closed_form(subject: Subject, limit: Limit) -> Bound | None:
+    sizes = _sizes(subject)
+    if sizes is None:
+        return None
+    return Bound(
+        closed_form(*sizes, subject.M),
+        "matmul-closed-form",
+        f"matmul, hong-kung and one-shot, sums of any shape; {BLUE_SOURCES}",
+        "mkn/√(2M) − M, after Hong & Kung (1981), corollary 6.2; docs/bounds.md",
+    )
+
+
+def _one_shot(subject: Subject, limit: Limit) -> Bound | None:
+    sizes = _sizes(subject)
+    if sizes is None or subject.params["sums"] != "chain":
+        return None
+    value, Y = one_shot_bound(*sizes, subject.M, fused=bool(subject.params["fma"]))
+    return Bound(
+        value,
+        "matmul-one-shot",
+        f"matmul, one-shot only, sequential sums; {BLUE_SOURCES}",
+        "Smith, Lowery, Langou & van de Geijn (2019), 2mkn/√M − 2M at Y = 2M; docs/bounds.md",
+        details={"Y": Y},
+    )
+
+
+PRODUCTS = LowerBound("matmul-products", _products)
+CLOSED_FORM = LowerBound("matmul-closed-form", _closed_form)
+ONE_SHOT = LowerBound("matmul-one-shot", _one_shot, rules=("one-shot",))
