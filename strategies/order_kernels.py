@@ -77,14 +77,15 @@ def words_needed(
     computed. O(|V| + |E| log of the in-degree).
     """
     spare = np.zeros(len(indptr) - 1, dtype=np.float64)
-    row = np.empty(_SHORT_ROW, dtype=indices.dtype)
+    longest = 0
+    for v in range(len(indptr) - 1):
+        longest = max(longest, indptr[v + 1] - indptr[v])
+    row = np.empty(longest, dtype=indices.dtype)
     for v in order:
         lo, hi = indptr[v], indptr[v + 1]
         if lo == hi:
             spare[v] = -1.0
             continue
-        if hi - lo > len(row):
-            row = np.empty(2 * (hi - lo), dtype=indices.dtype)
         row[: hi - lo] = indices[lo:hi]
         _rank(row[: hi - lo], spare)
         held = most = 0.0
@@ -255,40 +256,62 @@ def stack_order(
 
 
 @numba.njit(cache=True, nogil=True)
-def _up(gain: NDArray[Any], stamp: NDArray[Any], tie: NDArray[Any], size: int) -> None:
-    """Move the last of the heap's `size` entries to its place: more gain first, then later, then lower id."""
-    i = size - 1
-    g, s, v = gain[i], stamp[i], tie[i]
-    while i > 0:
-        j = (i - 1) >> 1
-        if gain[j] > g or (gain[j] == g and (stamp[j] > s or (stamp[j] == s and tie[j] <= v))):
-            break
-        gain[i], stamp[i], tie[i] = gain[j], stamp[j], tie[j]
-        i = j
-    gain[i], stamp[i], tie[i] = g, s, v
+def _before(u: int, v: int, gain: NDArray[Any], seen: NDArray[Any], rank: NDArray[Any]) -> bool:
+    """More gain first, then touched later, then lower rank."""
+    if gain[u] != gain[v]:
+        return bool(gain[u] > gain[v])
+    if seen[u] != seen[v]:
+        return bool(seen[u] > seen[v])
+    return bool(rank[u] < rank[v])
 
 
 @numba.njit(cache=True, nogil=True)
-def _down(gain: NDArray[Any], stamp: NDArray[Any], tie: NDArray[Any], size: int) -> None:
-    """Remove the first of the heap's `size` entries."""
-    g, s, v = gain[size - 1], stamp[size - 1], tie[size - 1]
-    size -= 1
+def _rise(
+    heap: NDArray[Any],
+    place: NDArray[Any],
+    i: int,
+    gain: NDArray[Any],
+    seen: NDArray[Any],
+    rank: NDArray[Any],
+) -> None:
+    """Move the vertex at place i of the heap up to where it belongs."""
+    v = heap[i]
+    while i > 0:
+        u = heap[(i - 1) >> 1]
+        if not _before(v, u, gain, seen, rank):
+            break
+        heap[i] = u
+        place[u] = i
+        i = (i - 1) >> 1
+    heap[i] = v
+    place[v] = i
+
+
+@numba.njit(cache=True, nogil=True)
+def _take_first(
+    heap: NDArray[Any],
+    place: NDArray[Any],
+    size: int,
+    gain: NDArray[Any],
+    seen: NDArray[Any],
+    rank: NDArray[Any],
+) -> None:
+    """Take the first of the heap's `size` vertices out."""
+    v = heap[size - 1]
     i = 0
     while True:
         j = 2 * i + 1
-        if j >= size:
+        if j >= size - 1:
             break
-        k = j + 1
-        if k < size and (
-            gain[k] > gain[j]
-            or (gain[k] == gain[j] and (stamp[k] > stamp[j] or (stamp[k] == stamp[j] and tie[k] < tie[j])))
-        ):
-            j = k
-        if g > gain[j] or (g == gain[j] and (s > stamp[j] or (s == stamp[j] and v <= tie[j]))):
+        if j + 1 < size - 1 and _before(heap[j + 1], heap[j], gain, seen, rank):
+            j += 1
+        if _before(v, heap[j], gain, seen, rank):
             break
-        gain[i], stamp[i], tie[i] = gain[j], stamp[j], tie[j]
+        heap[i] = heap[j]
+        place[heap[i]] = i
         i = j
-    gain[i], stamp[i], tie[i] = g, s, v
+    heap[i] = v
+    place[v] = i
 
 
 @numba.njit(cache=True, nogil=True)
@@ -298,80 +321,42 @@ def greedy(
     succ_ptr: NDArray[Any],
     succ: NDArray[Any],
     words: NDArray[np.int64],
-    ties: NDArray[Any],
+    rank: NDArray[Any],
 ) -> NDArray[Any]:
     """Least live words: next the ready vertex that frees most words less its own.
 
-    Among equals the one whose operands were made or used latest, then the one that stands first in `ties`, a
-    permutation, or has the lowest id if `ties` is empty. A vertex's entry is put in the heap again when its
-    gain or its stamp grows; the older entry is passed over when it comes up. An operand refreshes its users'
-    stamps while few of them are left, so O(|E| log |V|) in all.
+    Among equals the one whose operands were made or used latest, then the one of lowest `rank`. An operand
+    tells its users that it was used only while few of them are left, so this is O(|E| log |V|) in all.
     """
-    shuffled = len(ties) > 0
-    rank = np.empty(len(ties), dtype=indices.dtype)
-    for i in range(len(ties)):
-        rank[ties[i]] = i
     n = len(indptr) - 1
     missing = np.zeros(n, dtype=np.int32)
-    left = np.empty(n, dtype=succ_ptr.dtype)
+    left = np.empty(n, dtype=np.int32)
     gain = np.zeros(n, dtype=np.int64)
     seen = np.zeros(n, dtype=np.int32)
+    place = np.full(n, -1, dtype=np.int32)
+    heap = np.empty(n, dtype=np.int32)
     computed = np.zeros(n, dtype=np.bool_)
     order = np.empty(n, dtype=indices.dtype)
-    capacity = 1024
-    heap_gain = np.empty(capacity, dtype=np.int64)
-    heap_stamp = np.empty(capacity, dtype=np.int32)
-    heap_tie = np.empty(capacity, dtype=indices.dtype)
     size = done = 0
     for v in range(n):
         left[v] = succ_ptr[v + 1] - succ_ptr[v]
     for v in range(n):
-        gain[v] -= (words[v] if len(words) else 1) if left[v] else 0
+        if left[v]:
+            gain[v] -= words[v] if len(words) else 1
         for e in range(indptr[v], indptr[v + 1]):
             p = indices[e]
             if indptr[p] < indptr[p + 1]:
                 missing[v] += 1
             if left[p] == 1:
                 gain[v] += words[p] if len(words) else 1
-    fresh = np.empty(n, dtype=indices.dtype)
-    num_fresh = 0
     for v in range(n):
         if missing[v] == 0 and indptr[v] < indptr[v + 1]:
-            fresh[num_fresh] = v
-            num_fresh += 1
-    while True:
-        if size + num_fresh > capacity:
-            kept = 0
-            for i in range(size):
-                if not computed[ties[heap_tie[i]] if shuffled else heap_tie[i]]:
-                    heap_gain[kept], heap_stamp[kept] = heap_gain[i], heap_stamp[i]
-                    heap_tie[kept] = heap_tie[i]
-                    kept += 1
-                    _up(heap_gain, heap_stamp, heap_tie, kept)
-            size = kept
-        if 2 * (size + num_fresh) > capacity:
-            capacity = 4 * (size + num_fresh)
-            longer_gain = np.empty(capacity, dtype=np.int64)
-            longer_stamp = np.empty(capacity, dtype=np.int32)
-            longer_tie = np.empty(capacity, dtype=indices.dtype)
-            longer_gain[:size] = heap_gain[:size]
-            longer_stamp[:size] = heap_stamp[:size]
-            longer_tie[:size] = heap_tie[:size]
-            heap_gain, heap_stamp, heap_tie = longer_gain, longer_stamp, longer_tie
-        for i in range(num_fresh):
-            v = fresh[i]
-            heap_gain[size], heap_stamp[size] = gain[v], seen[v]
-            heap_tie[size] = rank[v] if shuffled else v
+            heap[size] = v
+            _rise(heap, place, size, gain, seen, rank)
             size += 1
-            _up(heap_gain, heap_stamp, heap_tie, size)
-        num_fresh = 0
-        while size and computed[ties[heap_tie[0]] if shuffled else heap_tie[0]]:
-            _down(heap_gain, heap_stamp, heap_tie, size)
-            size -= 1
-        if size == 0:
-            break
-        v = ties[heap_tie[0]] if shuffled else heap_tie[0]
-        _down(heap_gain, heap_stamp, heap_tie, size)
+    while size:
+        v = heap[0]
+        _take_first(heap, place, size, gain, seen, rank)
         size -= 1
         computed[v] = True
         order[done] = v
@@ -386,15 +371,15 @@ def greedy(
                         continue
                     if left[p] == 1:
                         gain[s] += words[p] if len(words) else 1
-                    if missing[s] == 0 and seen[s] < done:
-                        fresh[num_fresh] = s
-                        num_fresh += 1
                     seen[s] = done
+                    if missing[s] == 0:
+                        _rise(heap, place, place[s], gain, seen, rank)
         for f in range(succ_ptr[v], succ_ptr[v + 1]):
             s = succ[f]
             missing[s] -= 1
             seen[s] = done
             if missing[s] == 0:
-                fresh[num_fresh] = s
-                num_fresh += 1
+                heap[size] = s
+                _rise(heap, place, size, gain, seen, rank)
+                size += 1
     return order[:done]

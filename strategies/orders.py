@@ -94,11 +94,10 @@ def greedy(cdag: CDAG, ties: NDArray[Any] | None = None) -> NDArray[Any]:
     """
     from strategies import order_kernels as kernels
 
-    if ties is None:
-        ties = np.empty(0)
-    order: NDArray[Any] = kernels.greedy(
-        cdag.indptr, cdag.indices, *cdag.successors, _words(cdag), ties.astype(cdag.indices.dtype)
-    )
+    rank = np.arange(cdag.num_vertices, dtype=np.int32)
+    if ties is not None:
+        rank[ties] = rank.copy()
+    order: NDArray[Any] = kernels.greedy(cdag.indptr, cdag.indices, *cdag.successors, _words(cdag), rank)
     return order
 
 

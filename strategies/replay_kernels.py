@@ -128,13 +128,6 @@ def _largest(bits: NDArray[np.uint64], starts: NDArray[np.int64], base: int) -> 
 
 
 @numba.njit(cache=True, nogil=True)
-def _doubled(array: NDArray[Any]) -> NDArray[Any]:
-    longer = np.empty(2 * len(array), dtype=array.dtype)
-    longer[: len(array)] = array
-    return longer
-
-
-@numba.njit(cache=True, nogil=True)
 def _push(heap: NDArray[np.int64], size: int, key: int) -> None:
     """Put `key` into a max-heap of `size` keys."""
     i = size
@@ -198,10 +191,12 @@ def belady(
     emit = len(moves) > 0
     bits, starts, dirty = _slot_sets(len(after_use))
     clean = 0
-    again = np.empty(64, dtype=np.int64)
+    # Of sizes that suffice; a page never written to takes no memory. An array that the loop replaced by
+    # a longer one would have its references counted at every use, which is three times as slow.
+    again = np.empty(len(steps), dtype=np.int64)
+    victims = np.empty(len(state), dtype=np.int64)
+    kinds = np.empty(len(state), dtype=np.uint8)
     num_again = 0
-    victims = np.empty(64, dtype=np.int64)
-    kinds = np.empty(64, dtype=np.uint8)
     red = loads = stores = num_moves = 0
     hi = first_use
     for t in range(first_step, len(steps)):
@@ -223,9 +218,6 @@ def belady(
                 at_clean = _largest(bits, starts, clean)
                 at_dirty = _largest(bits, starts, dirty)
                 at_again = again[0] >> 32 if num_again else -1
-                if chosen == len(victims):
-                    victims = _doubled(victims)
-                    kinds = _doubled(kinds)
                 if at_again >= hi and (drop_first or at_again >= max(at_clean, at_dirty)):
                     victims[chosen], kinds[chosen] = again[0], _AGAIN
                     _pop(again, num_again)
@@ -298,8 +290,6 @@ def belady(
                     moves[num_moves] = u << 2 | _DELETE
                 num_moves += 1
             else:
-                if num_again == len(again):
-                    again = _doubled(again)
                 _push(again, num_again, -(event + 2) << 32 | u)
                 num_again += 1
     return loads, stores, num_moves
