@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from graphs.listing import info as info
     from graphs.listing import names as names
     from graphs.listing import register as register
-    from graphs.naming import vertex_name as vertex_name
-    from graphs.naming import vertex_names as vertex_names
     from graphs.random_graphs import random as random
     from graphs.random_graphs import random_layered as random_layered
     from graphs.samples import example_inputs as example_inputs
@@ -42,6 +40,8 @@ if TYPE_CHECKING:
     from graphs.structural import tree as tree
     from graphs.tracing import named as named
     from graphs.tracing import trace as trace
+    from pebble.naming import vertex_name as vertex_name
+    from pebble.naming import vertex_names as vertex_names
 
 # Names are imported from their modules on first use, so that `import graphs` stays light.
 _HOMES = {
@@ -49,13 +49,13 @@ _HOMES = {
     "graphs.catalog": ["build"],
     "graphs.linear_algebra": ["cholesky", "dot", "lu", "matmul", "matvec"],
     "graphs.listing": ["info", "names", "register"],
-    "graphs.naming": ["vertex_name", "vertex_names"],
     "graphs.random_graphs": ["random", "random_layered"],
     "graphs.samples": ["example_inputs"],
     "graphs.spec": ["GraphSpec"],
     "graphs.stencils": ["stencil1d", "stencil2d"],
     "graphs.structural": ["chain", "fft", "grid", "pyramid", "reduce", "tree"],
     "graphs.tracing": ["named", "trace"],
+    "pebble.naming": ["vertex_name", "vertex_names"],
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
 

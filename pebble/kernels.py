@@ -6,7 +6,8 @@ import numba
 
 from pebble import topology
 
-__all__ = ["reverse_csr", "topological_order"]
+__all__ = ["generations", "reverse_csr", "topological_order"]
 
 topological_order = numba.njit(cache=True, nogil=True)(topology.topological_order)
 reverse_csr = numba.njit(cache=True, nogil=True)(topology.reverse_csr)
+generations = numba.njit(cache=True, nogil=True)(topology.generations)

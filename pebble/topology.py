@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["find_cycle", "reverse_csr", "topological_order"]
+__all__ = ["find_cycle", "generations", "reverse_csr", "topological_order"]
 
 
 def reverse_csr(indptr: NDArray[Any], indices: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -78,3 +78,13 @@ def find_cycle(indptr: NDArray[Any], indices: NDArray[Any], reached: NDArray[np.
     loop = walk[seen[v] :][::-1]
     pivot = loop.index(min(loop))
     return loop[pivot:] + loop[:pivot]
+
+
+def generations(indptr: NDArray[Any], indices: NDArray[Any], order: NDArray[Any]) -> NDArray[np.int64]:
+    """Per vertex the edges of the longest path that ends in it; O(|V| + |E|) along a topological order."""
+    level = np.zeros(len(indptr) - 1, dtype=np.int64)
+    for i in range(len(order)):
+        v = order[i]
+        for e in range(indptr[v], indptr[v + 1]):
+            level[v] = max(level[v], level[indices[e]] + 1)
+    return level

@@ -8,7 +8,7 @@ import numpy as np
 
 from pebble.cdag import CDAG
 
-__all__ = ["vertex_name", "vertex_names"]
+__all__ = ["sum_blocks", "vertex_name", "vertex_names"]
 
 
 def vertex_name(cdag: CDAG, v: int) -> str:
@@ -31,10 +31,9 @@ def vertex_name(cdag: CDAG, v: int) -> str:
 
     Examples
     --------
-    >>> from graphs.linear_algebra import matmul
-    >>> g = matmul(1, 2, 2)
-    >>> [vertex_name(g, v) for v in (0, 5, 6, 7, 8)]
-    ['A[0,0]', 'B[1,1]', 'C[0,0].0', 'C[0,0].1', 'C[0,0]']
+    >>> g = CDAG.from_edges(3, [(0, 2), (1, 2)], tensors={"x": [0, 1]})
+    >>> [vertex_name(g, v) for v in range(3)]
+    ['x[0]', 'x[1]', 'v2']
     """
     if not 0 <= v < cdag.num_vertices:
         raise IndexError(f"vertex {v} is out of range, ids go from 0 to {cdag.num_vertices - 1}")
@@ -44,7 +43,7 @@ def vertex_name(cdag: CDAG, v: int) -> str:
         hits = np.flatnonzero(ids == v)
         if len(hits):
             return _entry(name, ids.shape, int(hits[0]))
-    for name, base, size, count in _sum_blocks(cdag):
+    for name, base, size, count in sum_blocks(cdag):
         entry, inside = divmod(v - base, size)
         if 0 <= entry < count:
             return f"{_entry(name, cdag.sums[name].shape, entry)}.{inside}"
@@ -56,14 +55,16 @@ def vertex_names(cdag: CDAG) -> list[str]:
 
     Examples
     --------
-    >>> from graphs.linear_algebra import dot
-    >>> vertex_names(dot(2))
-    ['x[0]', 'x[1]', 'y[0]', 'y[1]', 'z.0', 'z.1', 'z']
+    >>> from pebble.cdag import SumLayout
+    >>> edges = [(0, 2), (1, 2), (0, 3), (2, 4), (3, 4)]
+    >>> sums = {"z": SumLayout(2, (), 2, "chain")}
+    >>> vertex_names(CDAG.from_edges(5, edges, tensors={"x": [0, 1], "z": 4}, sums=sums))
+    ['x[0]', 'x[1]', 'z.0', 'z.1', 'z']
     """
     if cdag.labels is not None:
         return [str(label) for label in cdag.labels]
     names = [f"v{v}" for v in range(cdag.num_vertices)]
-    for name, base, size, count in _sum_blocks(cdag):
+    for name, base, size, count in sum_blocks(cdag):
         for entry in range(count):
             text = _entry(name, cdag.sums[name].shape, entry)
             for inside in range(size - 1):
@@ -81,7 +82,7 @@ def _entry(name: str, shape: tuple[int, ...], flat: int) -> str:
     return f"{name}[{index}]" if index else name
 
 
-def _sum_blocks(cdag: CDAG) -> Iterator[tuple[str, int, int, int]]:
+def sum_blocks(cdag: CDAG) -> Iterator[tuple[str, int, int, int]]:
     """Name, base, vertices per entry and number of entries of every sum whose entries lie in blocks."""
     for name, layout in cdag.sums.items():
         ids = cdag.tensors[name].ravel()
