@@ -21,6 +21,8 @@ __all__ = ["AUTO", "Auto", "prove_with"]
 _FIRST_STATES = 30_000
 _FIRST_SECONDS = 3.0
 _FIRST_SHARE = 0.25
+# With less time than this left no child is started.
+_CHILD_SECONDS = 5.0
 # For the one-shot optimum where recomputation is allowed: it is only an upper bound there.
 _ONE_SHOT_SHARE = 0.3
 _ONE_SHOT_SECONDS = 120.0
@@ -144,9 +146,12 @@ class Auto:
         limit = dataclasses.replace(
             run.limit, time=_ONE_SHOT_SECONDS if share is None else share, nodes=nodes
         )
-        self._prove(run, inner, limit, "one-shot ")
-        if inner.schedule is not None:
-            run.standing.offer(inner.schedule, f"{inner.found_by} (one-shot)")
+        try:
+            self._prove(run, inner, limit, "one-shot ")
+        finally:
+            # Also after an interrupt.
+            if inner.schedule is not None:
+                run.standing.offer(inner.schedule, f"{inner.found_by} (one-shot)")
         run.stats["one_shot"] = {"io": inner.io, "lower_bound": inner.lower_bound}
 
     def _prove(self, run: _Run, standing: Standing, limit: Limit, what: str) -> None:
@@ -155,14 +160,9 @@ class Auto:
 
         clock = Clock(limit)
         outcomes: list[Outcome] = []
+        brief: Limit | None = None
         if SEARCH.supports(standing.instance) is None:
-            share = clock.share(_FIRST_SHARE)
-            brief = Limit(
-                time=_FIRST_SECONDS if share is None else min(share, _FIRST_SECONDS),
-                nodes=_FIRST_STATES if limit.nodes is None else min(limit.nodes, _FIRST_STATES),
-                memory_mb=limit.memory_mb,
-                gap=limit.gap,
-            )
+            brief = _brief(limit, clock)
             found = SEARCH(
                 standing.instance,
                 limit=brief,
@@ -178,9 +178,9 @@ class Auto:
             if found.limit_hit == "interrupted":
                 raise KeyboardInterrupt
             if standing.closed:
-                run.why = f"{what}search: settled within {_FIRST_STATES:,} states"
+                run.why = f"{what}search: settled within {found.stats['states']:,} states"
                 return
-        if standing.good_enough(limit.gap) or clock.over:
+        if standing.good_enough(limit.gap) or clock.over or brief == limit:
             return
         methods = _heavy_methods(standing.instance, limit)
         if not methods:
@@ -203,6 +203,16 @@ class Auto:
             hits = [outcome.limit_hit for outcome in outcomes if outcome.limit_hit]
             run.limit_hit = hits[0] if hits else None
             run.why = "; ".join(f"{o.method}: {o.why or o.limit_hit}" for o in outcomes)
+
+
+def _brief(limit: Limit, clock: Clock) -> Limit:
+    """The limit of the search in this process: all of it where too little is left for a child to start."""
+    left = clock.left
+    if left is not None and left < _CHILD_SECONDS:
+        return limit
+    nodes = _FIRST_STATES if limit.nodes is None else min(limit.nodes, _FIRST_STATES)
+    seconds = _FIRST_SECONDS if left is None else min(_FIRST_SHARE * left, _FIRST_SECONDS)
+    return dataclasses.replace(limit, time=seconds, nodes=nodes)
 
 
 def take_known(standing: Standing, upper: Schedule | None, lower: Bound | int) -> None:

@@ -29,7 +29,7 @@ from solvers.standing import Clock, Standing
 __all__ = ["Outcome", "run_children"]
 
 # A method that looks at its clock ends by itself; this much later it is ended.
-_GRACE = 1.5
+_GRACE = 0.75
 _TICK = 0.25
 # Seconds that the method which closed the gap has for its last words.
 _FAREWELL = 1.0
@@ -95,9 +95,16 @@ class _Child:
 
 
 def bare(instance: Instance) -> Instance:
-    """The instance without labels and provenance, which need not have a pickle."""
+    """The instance without labels and tensors, which need not have a pickle and need not travel."""
     g = instance.cdag
-    graph = CDAG(indptr=g.indptr, indices=g.indices, weights=g.weights, further_outputs=g.further_outputs)
+    graph = CDAG(
+        family=g.family,
+        params=dict(g.params),
+        indptr=g.indptr,
+        indices=g.indices,
+        weights=g.weights,
+        further_outputs=g.further_outputs,
+    )
     return Instance(graph, instance.M, instance.rules)
 
 
@@ -107,7 +114,6 @@ def run_children(
     *,
     limit: Limit,
     seed: int = 0,
-    pids: list[int] | None = None,
 ) -> list[Outcome]:
     """Run methods side by side, each in a process, until one closes the gap or all have ended.
 
@@ -120,8 +126,6 @@ def run_children(
     limit : Limit
         For each of them; the time is enforced here too.
     seed : int
-    pids : list of int, optional
-        Filled with the children's process ids.
 
     Returns
     -------
@@ -146,8 +150,6 @@ def run_children(
         _Child(Job(name, small, limit, seed, moves, standing.lower_bound, dict(options), deadline))
         for name, options in methods.items()
     ]
-    if pids is not None:
-        pids += [child.process.pid for child in children]
     selector = selectors.DefaultSelector()
     for child in children:
         assert child.process.stdout is not None
@@ -173,7 +175,9 @@ def run_children(
     for child in children:
         if not child.finished and child.outcome.limit_hit is None:
             child.outcome.limit_hit = "time" if clock.over else "gap"
-            child.outcome.why = child.outcome.why or "ended when another method had settled it"
+            child.outcome.why = (
+                "stopped at the limit on time" if clock.over else "ended when another method had settled it"
+            )
     return [child.outcome for child in children]
 
 

@@ -19,7 +19,7 @@ from solvers.progress import OnProgress
 from solvers.standing import Clock, Standing, infeasible
 from solvers.starting import raise_bounds
 
-__all__ = ["solve", "solve_range"]
+__all__ = ["parse_method", "solve", "solve_range"]
 
 # Up to this many computed vertices a method is not worth a process of its own, unless memory is limited.
 _TINY = 10
@@ -43,7 +43,7 @@ def solve(
     instance : Instance
     method : str, solver or Schedule
         ``auto``, ``search``, ``ilp`` or another registered name; a solver object; or a schedule, which is
-        then refereed and set against the bounds.
+        then refereed and set against the bounds. A name may carry options: ``ilp:backend=highs``.
     limit : Limit, optional
         Time, nodes, memory and gap. `memory_mb` is enforced on the process in which the method runs.
     seed : int
@@ -54,7 +54,7 @@ def solve(
     lower : Bound or int
         A lower bound that the caller vouches for, in words.
     **options
-        The method's own: ``backend=``, ``copies=``, ``workers=``, ``export=`` of ``ilp``; ``workers=`` of
+        The method's own: ``backend=``, ``copies=``, ``workers=`` of ``ilp``; ``workers=`` of
         ``auto``.
 
     Returns
@@ -90,6 +90,8 @@ def solve(
         return method(
             instance, limit=limit, seed=seed, on_progress=on_progress, upper=upper, lower=lower, **options
         )
+    method, given = parse_method(method)
+    options = given | options
     entry = SOLVERS.info(method)
     solver = SOLVERS.get(method)
     _check_options(entry.name, solver, options)
@@ -105,9 +107,41 @@ def solve(
     }
     if entry.name == AUTO.name:
         return solver(instance, **known, **options)
+    supports = getattr(solver, "supports", None)
+    reason = None if supports is None or limit.memory_mb is not None else supports(instance)
+    if reason is not None:
+        raise UnsupportedInstanceError(reason)
     if not isinstance(entry.target, str) or (_is_tiny(instance) and limit.memory_mb is None):
         return solver(instance, **(known | {"lower": _value(lower)}), **options)
     return prove_with(entry.name, instance, options, **known)
+
+
+def parse_method(text: str) -> tuple[str, dict[str, Any]]:
+    """The name and the options of a method such as ``ilp:backend=highs``; whole numbers become ints.
+
+    Raises
+    ------
+    UnknownNameError
+        No such method.
+    UnsupportedInstanceError
+        A part without ``=``, or an option that the method does not have.
+
+    Examples
+    --------
+    >>> parse_method("ilp:backend=highs:copies=3")
+    ('ilp', {'backend': 'highs', 'copies': 3})
+    """
+    name, *parts = text.split(":")
+    entry = SOLVERS.info(name)
+    options: dict[str, Any] = {}
+    for part in parts:
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not key or not value:
+            raise UnsupportedInstanceError(f"'{part}' in method '{text}' is no option=value")
+        options[key.replace("-", "_")] = int(value) if value.isdigit() else value
+    if options:
+        _check_options(entry.name, SOLVERS.get(entry.name), options)
+    return entry.name, options
 
 
 def solve_range(

@@ -134,8 +134,8 @@ class Standing:
         return True
 
     def report(self, schedule: Schedule | None = None) -> None:
-        """Tell whoever listens how things stand."""
-        if self.on_progress is not None:
+        """Tell whoever listens how things stand, once there is a schedule."""
+        if self.on_progress is not None and self.io is not None:
             seconds = time.perf_counter() - self._start
             self.on_progress(
                 Progress(self.method, seconds, self.states, self.lower_bound, self.io, schedule, self.bound)

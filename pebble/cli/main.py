@@ -17,6 +17,7 @@ from pebble.cli.info import info
 from pebble.cli.listing import list_names
 from pebble.cli.output import note
 from pebble.cli.play import play
+from pebble.cli.solve import solve
 from pebble.cli.verify import verify
 from pebble.errors import (
     IllegalMoveError,
@@ -41,6 +42,7 @@ app.command("list")(list_names)
 app.command("info")(info)
 app.command("play")(play)
 app.command("count")(count)
+app.command("solve")(solve)
 app.command("verify")(verify)
 app.command("doctor")(doctor)
 

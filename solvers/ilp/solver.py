@@ -15,7 +15,7 @@ from solvers.ilp.formulation import Formulation, Size, build, estimate
 from solvers.progress import OnProgress
 from solvers.standing import Clock, Standing, infeasible
 
-__all__ = ["ILP", "IntegerProgram"]
+__all__ = ["ILP", "IntegerProgram", "export_model"]
 
 _DEFAULT_MEMORY_MB = 4096.0
 # Conflicts that CP-SAT may spend on a question before the other one is asked; doubled every round.
@@ -97,7 +97,6 @@ class IntegerProgram:
         backend: str | None = None,
         copies: int | None = None,
         workers: int | None = None,
-        export: str | Path | None = None,
     ) -> Result:
         """Solve an instance.
 
@@ -115,8 +114,6 @@ class IntegerProgram:
             A bound that is certified already; `solvers.bounds` is asked by default.
         backend, copies, workers : optional
             As for the class.
-        export : path, optional
-            Also write the program, ``.mps``, ``.lp``, ``.pb`` or ``.pbtxt``.
 
         Raises
         ------
@@ -133,10 +130,6 @@ class IntegerProgram:
         size = self.require_size(instance, limit, most)
         run = _Run(Standing(instance, self.name, on_progress), Clock(limit), limit, seed)
         self._start(run, upper, lower)
-        if export is not None:
-            from solvers.ilp.mathopt import export as write
-
-            write(build(instance, most).model, Path(export), _file_name(instance))
         stats: dict[str, Any] = {"backend": backend, "computes": size.computes}
         scope = 0
         # Few computes first: the one-shot optimum is a schedule for the game with recomputation too.
@@ -307,8 +300,32 @@ def _least(conflicts: int, run: _Run) -> int:
     return conflicts if run.limit.nodes is None else max(1, min(conflicts, run.limit.nodes - run.work))
 
 
-def _file_name(instance: Instance) -> str:
-    return f"{instance.cdag.name}_M{instance.M}_{instance.rules.name}"
+def export_model(instance: Instance, path: str | Path, copies: int | None = None) -> Size:
+    """Write an instance's integer program, with its objective, and return its size.
+
+    Parameters
+    ----------
+    instance : Instance
+    path : path
+        ``.mps`` or ``.lp`` for mixed-integer solvers, ``.pb`` or ``.pbtxt`` for CP-SAT.
+    copies : int, optional
+        Computes that a vertex may have where recomputation is allowed, 2 by default.
+
+    Raises
+    ------
+    InfeasibleInstanceError
+        No schedule exists: there is nothing to minimise.
+    UnsupportedInstanceError
+        Another ending, or a program too large.
+    """
+    from solvers.ilp.mathopt import export
+
+    instance.require_feasible()
+    size = ILP.require_size(instance, None, copies)
+    times = (copies or ILP.copies) if instance.rules.recomputation else 1
+    name = f"{instance.cdag.name} M={instance.M} {instance.rules}"
+    export(build(instance, times).model, Path(path), name)
+    return size
 
 
 ILP = IntegerProgram()
