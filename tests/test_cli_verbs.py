@@ -269,6 +269,8 @@ def test_count_at_sizes_that_no_graph_fits(run: Run) -> None:
     assert [document["M"] for document in ran.json] == [4096, 16384]
     first, second = (document["results"][0]["io"] for document in ran.json)
     assert first > second > 65536 * 128 * 7
+    for document in ran.json:
+        assert 0 < document["lower_bound"] <= document["results"][0]["io"]
     assert ran.json[1]["results"][0]["options"]
     assert (
         "attention-backward:n=65536,d=128"

@@ -21,12 +21,8 @@ from pebble.cli.output import note, print_json, progress
 
 if TYPE_CHECKING:
     from graphs.spec import GraphSpec
-    from pebble.result import Bound
 
 __all__ = ["count"]
-
-# Vertices of a graph that is built only to bound it: a fraction of a second.
-_BUILT_IN_PASSING = 2_000_000
 
 
 def count(
@@ -40,6 +36,7 @@ def count(
 
     Exit code 0 if any program could be counted, 3 if none.
     """
+    import solvers
     from pebble.cli.memory import parse_memory
 
     spec = parse_graph_spec(graph)
@@ -57,7 +54,7 @@ def count(
                         steps.step(f"M={M:,}: {name}")
                         _add(comparison, name, spec, M)
                     if comparison.played:
-                        comparison.bound = _bound(spec, M)
+                        comparison.bound = solvers.best_bound(spec, M)
             finally:
                 if not as_json:
                     comparison.print()
@@ -87,15 +84,6 @@ def _countable(spec: GraphSpec) -> list[str]:
         if isinstance(strategy, Countable) and strategy.count_supports(spec) is None:
             found.append(name)
     return found
-
-
-def _bound(spec: GraphSpec, M: int) -> Bound | None:
-    """The best lower bound; none where it would take a graph too large to build in passing."""
-    import solvers
-    from graphs.sizes import num_vertices
-
-    vertices = num_vertices(spec.family, spec.params)
-    return None if vertices is None or vertices > _BUILT_IN_PASSING else solvers.best_bound(spec, M)
 
 
 def _add(comparison: Comparison, name: str, spec: GraphSpec, M: int) -> None:
