@@ -59,6 +59,36 @@ for _name, _target, _requires, _summary in [
         (),
         "matmul: segments of I/Os, leaf products",
     ),
+    (
+        "min-cut-wavefront",
+        "wavefront:WAVEFRONT",
+        ("numba",),
+        "any graph, one-shot: what must be alive when a vertex is computed",
+    ),
+    (
+        "spectral",
+        "spectral:SPECTRAL",
+        ("scipy",),
+        "any graph, one-shot: least eigenvalues of its Laplacian",
+    ),
+    (
+        "partition",
+        "partition:PARTITION",
+        ("numba",),
+        "small graphs: the least number of parts of a Hong-Kung partition",
+    ),
+    (
+        "block-projection",
+        "projection:PROJECTION",
+        ("numba",),
+        "any graph: exact optima of relaxed games on disjoint blocks, added up",
+    ),
+    (
+        "search",
+        "exact:EXACT",
+        ("numba",),
+        "up to 256 vertices: what the exact search proves within a limit",
+    ),
     ("matmul-closed-form", "matmul:CLOSED_FORM", (), "matmul: mkn/√(2M) − M"),
     (
         "matmul-one-shot",

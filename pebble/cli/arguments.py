@@ -23,6 +23,7 @@ __all__ = [
     "SeedOption",
     "StrategiesOption",
     "load_graph",
+    "names_a_file",
     "parse_graph_spec",
     "split_names",
 ]
@@ -90,7 +91,7 @@ def load_graph(text: str) -> LoadedGraph:
     ------
     FormatError, GraphSpecError, UnknownNameError
     """
-    if _is_file(text):
+    if names_a_file(text):
         from pebble.formats import read_graph
 
         return LoadedGraph("standard input" if text == "-" else text, read_graph(text), None)
@@ -111,7 +112,8 @@ def parse_graph_spec(text: str) -> GraphSpec:
         raise UnknownNameError(f"{error}; and no file '{text}'", error.name, error.suggestions) from None
 
 
-def _is_file(text: str) -> bool:
+def names_a_file(text: str) -> bool:
+    """Whether a GRAPH argument is a file, or standard input, rather than a spec."""
     from graphs.catalog import REGISTRY
 
     if text == "-":

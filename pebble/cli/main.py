@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pebble.cli.bound import bound
 from pebble.cli.count import count
 from pebble.cli.doctor import doctor
 from pebble.cli.info import info
@@ -42,6 +43,7 @@ app.command("list")(list_names)
 app.command("info")(info)
 app.command("play")(play)
 app.command("count")(count)
+app.command("bound")(bound)
 app.command("solve")(solve)
 app.command("verify")(verify)
 app.command("doctor")(doctor)

@@ -76,9 +76,8 @@ class Subject:
         if self.instance is not None:
             return self.instance
         from graphs.catalog import build
-        from graphs.sizes import num_vertices
 
-        size = num_vertices(self.family, self.params)
+        size = self.num_vertices
         if size is None or size > _BUILD_UP_TO:
             return None
         return Instance(build(GraphSpec(self.family, self.params)), self.M, self.rules)
@@ -87,6 +86,15 @@ class Subject:
     def cdag(self) -> CDAG | None:
         """The graph of an instance; None for a spec."""
         return None if self.instance is None else self.instance.cdag
+
+    @property
+    def num_vertices(self) -> int | None:
+        """Vertices of the graph, from the family's closed form for a spec; None if that is not known."""
+        if self.instance is not None:
+            return self.instance.cdag.num_vertices
+        from graphs.sizes import num_vertices
+
+        return num_vertices(self.family, self.params)
 
     def sizes(self, *names: str) -> tuple[int, ...]:
         """Whole-number parameters of the family."""
@@ -151,7 +159,8 @@ class LowerBound:
         """Whether `solvers.bounds` computes it unasked."""
         if self.up_to is None:
             return True
-        return subject.cdag is not None and subject.cdag.num_vertices <= self.up_to
+        size = subject.num_vertices
+        return size is not None and size <= self.up_to
 
 
 def limited(bound: Bound, **details: Any) -> Bound:
