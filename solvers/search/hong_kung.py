@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from solvers.search.budget import Budget
 from solvers.search.pool import Pool, table_size
 from solvers.search.problem import Problem, bits
+from solvers.search.segments import segments_of
 from solvers.search.steps import Outcome, Step
 from solvers.search.symmetry import automorphisms, byte_tables
 
@@ -60,6 +61,8 @@ class _Locals:
         self.slot = np.empty(room, np.int32)
         self.table = np.full(table_size(room), -1, np.int32)
         self.settled = np.empty(room, np.int32)
+        self.chain_state = np.empty(4 * room, np.int32)
+        self.chain_next = np.empty(4 * room, np.int32)
         self.node_state = np.empty(2 * room, np.int32)
         self.node_next = np.empty(2 * room, np.int32)
 
@@ -81,6 +84,8 @@ class _Locals:
             "vertex",
             "evicted",
             "settled",
+            "chain_state",
+            "chain_next",
             "node_state",
             "node_next",
         ):
@@ -94,14 +99,16 @@ class _Locals:
 class _Work:
     """What the kernel works with in one pass: the local states, and the lists of them by cost."""
 
-    def __init__(self, local: _Locals, limit: int, span: int) -> None:
+    def __init__(self, local: _Locals, limit: int, span: int, n: int) -> None:
         self.local = local
         self.limit = limit
         self.heads = np.empty(span + 2, np.int32)
+        self.chain_head = np.empty(n, np.int32)
+        self.chain_size = np.empty(n, np.int32)
 
 
 def _new_tally(kernels: Any) -> NDArray[np.int64]:
-    tally = np.zeros(13, dtype=np.int64)
+    tally = np.zeros(14, dtype=np.int64)
     tally[kernels.BEST] = _NEVER
     return tally
 
@@ -154,6 +161,7 @@ class HongKungSearch:
         self.outputs = p.as_set(p.outputs)
         self.preds = p.packed(p.preds)
         self.succs = p.packed(p.succs)
+        self.segments = segments_of(p)
         self.base = int(p.weights[p.is_output].sum())
         self.dominated = 0
 
@@ -163,14 +171,22 @@ class HongKungSearch:
 
         p = self.problem
         if limit < self.base or kernels.root_exceeds(
-            p.zero, self.sources, self.outputs, self.preds, self.succs, p.weights, limit - self.base
+            p.zero,
+            self.sources,
+            self.outputs,
+            self.preds,
+            self.succs,
+            p.weights,
+            self.segments.values,
+            self.segments.most,
+            limit - self.base,
         ):
             return Outcome(None, [], True, 0)
         tally = _new_tally(kernels)
         history = [_start(p.words)]
         best = (_NEVER, 0, 0)
         try:
-            work = _Work(_Locals(p.words, 1 << 12), limit, limit - self.base)
+            work = _Work(_Locals(p.words, 1 << 12), limit, limit - self.base, p.n)
             while True:
                 entries = self._settle_layer(history, work, budget, tally, on_slice)
                 if entries is None:
@@ -198,10 +214,11 @@ class HongKungSearch:
         p, a, local = self.problem, entries.arrays, work.local
         verdict = kernels.settle(
             p.M, p.weights, p.unit, self.preds, self.succs, self.sources, self.outputs, self.tables,
-            self.base, work.limit,
+            self.segments.values, self.segments.most, self.base, work.limit,
             layer.sets, layer.begin, layer.reds, layer.paids, layer.cost,
             local.reds, local.paids, local.cost, local.parent, local.vertex, local.evicted, local.slot,
-            local.table, local.settled, local.node_state, local.node_next, work.heads,
+            local.table, local.settled, work.chain_head, work.chain_size, local.chain_state, local.chain_next,
+            local.node_state, local.node_next, work.heads,
             entries.groups, entries.group, a["reds"], a["paids"], a["cost"], a["origin"], a["parent"],
             a["vertex"], a["evicted"], entries.group_table, entries.state_table, tally, budget, stop,
         )  # fmt: skip

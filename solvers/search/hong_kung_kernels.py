@@ -15,6 +15,7 @@ import numpy as np
 
 from solvers.search.mask_kernels import (
     both,
+    count,
     either,
     empty_like,
     fetch,
@@ -30,6 +31,7 @@ from solvers.search.mask_kernels import (
 )
 from solvers.search.red_kernels import covered, normal, useful_of
 from solvers.search.relaxation_kernels import loads_exceed
+from solvers.search.segment_kernels import loads_by_segments
 from solvers.search.symmetry_kernels import MAX_STEPS, descend, descend_pair, rename
 from solvers.search.table_kernels import find_group, find_state, words_of
 
@@ -37,22 +39,60 @@ __all__ = ["rehash_local", "root_exceeds", "settle"]
 
 # What `tally` holds: the cursor, sizes of the local search and of the next layer, and counts.
 GROUP, STARTED, LOCALS, NODES, BUCKET, SETTLED, GROUPS, STATES = range(8)
-EXPANDED, DOMINATED, BEST, BEST_STATE, PEAK = range(8, 13)
+EXPANDED, DOMINATED, BEST, BEST_STATE, PEAK, CHAINED = range(8, 14)
 # What `settle` returns.
 DONE, PAUSED, FULL_NEXT, FULL_LOCAL = range(4)
 # How many settled states a state is compared with.
-SCAN = 512
+SCAN = 8192
+
+
+@numba.njit(cache=True, nogil=True)
+def too_dear(
+    R: Any,
+    P: Any,
+    blue: Any,
+    sources: Any,
+    wanted: Any,
+    useful: Any,
+    preds: Any,
+    succs: Any,
+    weights: Any,
+    values: Any,
+    most: int,
+    slack: int,
+    flow: Any,
+    through: Any,
+    queue: Any,
+    came: Any,
+) -> bool:
+    """Whether computing `wanted` needs more than `slack` words of loads that are not paid for yet."""
+    if loads_by_segments(R, blue, wanted, preds, values, most) - count(P) > slack:
+        return True
+    return loads_exceed(
+        either(R, P), blue, sources, wanted, useful, preds, succs, weights, slack, flow, through, queue, came
+    )
 
 
 @numba.njit(cache=True, nogil=True)
 def root_exceeds(
-    zero: Any, sources: Any, outputs: Any, preds: Any, succs: Any, weights: Any, slack: int
+    zero: Any,
+    sources: Any,
+    outputs: Any,
+    preds: Any,
+    succs: Any,
+    weights: Any,
+    values: Any,
+    most: int,
+    slack: int,
 ) -> bool:
     """Whether the start needs more than `slack` words of loads."""
     n = len(weights)
-    return loads_exceed(
-        zero, sources, sources, outputs, useful_of(outputs, preds), preds, succs, weights, slack,
-        np.zeros((n, n), np.int64), np.zeros(n, np.int64), np.zeros(2 * n, np.int64), np.zeros(2 * n, np.int64),
+    useful = useful_of(outputs, preds)
+    flow = np.zeros((n, n), np.int64)
+    row = np.zeros((3, 2 * n), np.int64)
+    return too_dear(
+        zero, zero, sources, sources, outputs, useful, preds, succs, weights, values, most, slack,
+        flow, row[0], row[1], row[2],
     )  # fmt: skip
 
 
@@ -82,6 +122,10 @@ def _dominated(
     i: int,
     settled: Any,
     settled_count: int,
+    chain_head: Any,
+    chain_size: Any,
+    chain_state: Any,
+    chain_next: Any,
     reds: Any,
     paids: Any,
     cost: Any,
@@ -94,12 +138,32 @@ def _dominated(
     R = fetch(reds, i, 0, zero)
     P = fetch(paids, i, 0, zero)
     g = cost[i]
-    last = max(0, settled_count - SCAN)
-    for k in range(settled_count - 1, last - 1, -1):
-        t = settled[k]
-        slack = g - cost[t]
+    # Only a state that holds every red value that is not blue can: look where the rarest of them is held.
+    rare = -1
+    own = minus(R, blue)
+    pool = own
+    while not is_empty(pool):
+        v = lowest(pool)
+        pool = without_lowest(pool)
+        if rare < 0 or chain_size[v] < chain_size[rare]:
+            rare = v
+    k = settled_count - 1
+    node = np.int64(-1)
+    if rare >= 0:
+        node = np.int64(chain_head[rare])
+    for _ in range(SCAN):
+        if rare >= 0:
+            if node < 0:
+                return False
+            t = chain_state[node]
+            node = np.int64(chain_next[node])
+        else:
+            if k < 0:
+                return False
+            t = settled[k]
+            k -= 1
         missing = minus(R, fetch(reds, t, 0, zero))
-        if not is_empty(minus(missing, blue)):
+        if not is_empty(both(missing, own)):
             continue
         paid = fetch(paids, t, 0, zero)
         price = (
@@ -107,7 +171,7 @@ def _dominated(
             + words_of(P, weights, unit)
             - words_of(both(paid, either(missing, P)), weights, unit)
         )
-        if price <= slack:
+        if price <= g - cost[t]:
             return True
     return False
 
@@ -122,6 +186,8 @@ def settle(
     sources: Any,
     outputs: Any,
     tables: Any,
+    values: Any,
+    most: int,
     base: int,
     limit: int,
     sets: Any,
@@ -138,6 +204,10 @@ def settle(
     local_slot: Any,
     local_table: Any,
     settled: Any,
+    chain_head: Any,
+    chain_size: Any,
+    chain_state: Any,
+    chain_next: Any,
     node_state: Any,
     node_next: Any,
     heads: Any,
@@ -225,6 +295,10 @@ def settle(
                 return FULL_LOCAL
             for b in range(top + 2):
                 heads[b] = -1
+            for v in range(n):
+                chain_head[v] = -1
+                chain_size[v] = 0
+            tally[CHAINED] = 0
             tally[LOCALS] = 0
             tally[NODES] = 0
             tally[BUCKET] = 0
@@ -259,7 +333,20 @@ def settle(
             if local_cost[i] != bucket:
                 continue
             if _dominated(
-                i, settled, tally[SETTLED], local_reds, local_paids, local_cost, blue, weights, unit, zero
+                i,
+                settled,
+                tally[SETTLED],
+                chain_head,
+                chain_size,
+                chain_state,
+                chain_next,
+                local_reds,
+                local_paids,
+                local_cost,
+                blue,
+                weights,
+                unit,
+                zero,
             ):
                 tally[DOMINATED] += 1
                 continue
@@ -268,7 +355,7 @@ def settle(
             P = fetch(local_paids, i, 0, zero)
             held = words_of(R, weights, unit)
             fill = -1
-            pool = minus(work, R)
+            pool = minus(minus(work, R), P)
             while not is_empty(pool):
                 v = lowest(pool)
                 pool = without_lowest(pool)
@@ -280,7 +367,8 @@ def settle(
                 if fill < 0 and not covered(v, R, useful, succs, weights):
                     fill = v
             full = 0
-            pool = minus(work, R)
+            # A value whose load is paid for is loaded, never computed.
+            pool = minus(minus(work, R), P)
             if fill >= 0:
                 pool = single(fill, zero)
             while not is_empty(pool) and full == 0:
@@ -326,7 +414,7 @@ def settle(
                             red = either(minus(keep, E), single(w, zero))
                             if storing:
                                 full = _enter(
-                                    w, B, red, paid, g, i, w + n, E, base, limit, gi, n,
+                                    w, B, red, paid, g, i, w + n, E, values, most, base, limit, gi, n,
                                     weights, preds, succs, sources, outputs, tables,
                                     child_group, child_useful, steps, steps_len, child_fixers, child_fixed,
                                     pair_steps, scratch, flow, through, queue, came,
@@ -356,9 +444,9 @@ def settle(
                                 # A state too dear at cost g is marked -1 - g, so that it is priced once.
                                 if local_cost[j] < 0 and g < -1 - local_cost[j]:
                                     local_cost[j] = top + 1
-                                    if loads_exceed(
-                                        either(red, pay), blue, sources, wanted, useful, preds, succs, weights,
-                                        top - g, flow, through, queue, came,
+                                    if too_dear(
+                                        red, pay, blue, sources, wanted, useful, preds, succs, weights,
+                                        values, most, top - g, flow, through, queue, came,
                                     ):  # fmt: skip
                                         local_cost[j] = -1 - g
                                 if g < local_cost[j]:
@@ -398,7 +486,8 @@ def settle(
                     if g > top:
                         continue
                     full = _enter(
-                        y, B, minus(R, single(y, zero)), either(P, single(y, zero)), g, i, y, zero, base, limit, gi, n,
+                        y, B, minus(R, single(y, zero)), either(P, single(y, zero)), g, i, y, zero,
+                        values, most, base, limit, gi, n,
                         weights, preds, succs, sources, outputs, tables,
                         child_group, child_useful, steps, steps_len, child_fixers, child_fixed,
                         pair_steps, scratch, flow, through, queue, came,
@@ -413,6 +502,16 @@ def settle(
                 return full
             settled[tally[SETTLED]] = i
             tally[SETTLED] += 1
+            pool = minus(R, blue)
+            while not is_empty(pool) and tally[CHAINED] < len(chain_state):
+                v = lowest(pool)
+                pool = without_lowest(pool)
+                node = tally[CHAINED]
+                tally[CHAINED] += 1
+                chain_state[node] = i
+                chain_next[node] = chain_head[v]
+                chain_head[v] = node
+                chain_size[v] += 1
         for i in range(tally[LOCALS]):
             local_table[local_slot[i]] = -1
         tally[PEAK] = max(tally[PEAK], tally[LOCALS])
@@ -431,6 +530,8 @@ def _enter(
     local: int,
     code: int,
     E: Any,
+    values: Any,
+    most: int,
     base: int,
     limit: int,
     gi: int,
@@ -490,8 +591,8 @@ def _enter(
     if not is_empty(minus(paid, useful)):
         return 0
     red = normal(red, useful, succs, weights)
-    if loads_exceed(
-        either(red, paid), either(after, sources), sources, wanted, useful, preds, succs, weights,
+    if too_dear(
+        red, paid, either(after, sources), sources, wanted, useful, preds, succs, weights, values, most,
         limit - base - g, flow, through, queue, came,
     ):  # fmt: skip
         return 0

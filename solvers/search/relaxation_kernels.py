@@ -23,20 +23,9 @@ from solvers.search.mask_kernels import (
     single,
     without_lowest,
 )
+from solvers.search.segment_kernels import closure
 
 __all__ = ["loads_exceed"]
-
-
-@numba.njit(cache=True, nogil=True)
-def _closure(have: Any, candidates: Any, preds: Any) -> Any:
-    """`have` and what can be computed from it without loads, among `candidates` (ids are topological)."""
-    pool = minus(candidates, have)
-    while not is_empty(pool):
-        v = lowest(pool)
-        pool = without_lowest(pool)
-        if is_empty(minus(fetch(preds, v, 0, have), have)):
-            have = either(have, single(v, have))
-    return have
 
 
 @numba.njit(cache=True, nogil=True)
@@ -65,7 +54,7 @@ def loads_exceed(
     zero = empty_like(have)
     candidates = minus(useful, sources)
     while True:
-        have = _closure(have, candidates, preds)
+        have = closure(have, candidates, preds)
         goal = minus(wanted, have)
         if is_empty(goal):
             return total > slack
