@@ -135,7 +135,8 @@ class Result:
     why : str
         Why that method was chosen, or which limit ended it.
     limit_hit : str or None
-        ``time``, ``nodes``, ``memory``, ``gap`` or ``interrupted``.
+        ``time``, ``nodes``, ``memory``, ``gap``, ``interrupted``, or ``died`` where the process of the method
+        was ended from outside.
     stats : mapping
         The method's own figures (states, seconds, …).
     seed : int

@@ -307,11 +307,11 @@ def _result(run: _Run) -> Result:
     why = run.why
     if standing.closed and standing.bound is not None:
         why = f"{standing.found_by} meets the bound {standing.bound.name}" + (f"; {why}" if why else "")
-    elif run.limit_hit:
-        reason = (
-            "interrupted" if run.limit_hit == "interrupted" else f"stopped by the limit on {run.limit_hit}"
-        )
-        why = f"{reason}; {why}" if why else reason
+    elif run.limit_hit == "interrupted":
+        why = f"interrupted; {why}" if why else "interrupted"
+    elif run.limit_hit and not (why and run.limit_hit in ("died", "memory")):
+        reason = f"stopped by the limit on {run.limit_hit}"
+        why = why if why.startswith(reason) else f"{reason}; {why}" if why else reason
     run.stats["seconds"] = round(run.clock.seconds, 3)
     run.stats["schedule_by"] = standing.found_by
     return standing.result(method=method, why=why, limit_hit=run.limit_hit, stats=run.stats, seed=run.seed)

@@ -7,6 +7,7 @@ arise, so that whatever happens to this process, the parent has the best schedul
 from __future__ import annotations
 
 import dataclasses
+import errno
 import io
 import os
 import pickle
@@ -94,13 +95,22 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 - handed to the parent, which raises it
         from pebble.errors import UnsupportedInstanceError
 
-        if isinstance(error, UnsupportedInstanceError):
+        if _is_lack_of_memory(error):
+            write_message(out, ("memory", None))
+        elif isinstance(error, UnsupportedInstanceError):
             write_message(out, ("unsupported", str(error)))
         else:
             write_message(out, ("error", (f"{type(error).__name__}: {error}", traceback.format_exc())))
     out.close()
     # Threads of a solver library may still be at work; nothing of theirs is wanted.
     os._exit(0)
+
+
+def _is_lack_of_memory(error: Exception) -> bool:
+    """Whether a library could not be mapped or memory not be had: what `ulimit -v` does to an import."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, ImportError) and "failed to map segment" in str(error)
 
 
 def _die_with_parent() -> None:
@@ -116,7 +126,7 @@ def _run(job: Job, out: BinaryIO) -> Any:
         from solvers.bounding import bounds
 
         _cap_memory(job.limit)
-        return bounds(job.instance)
+        return bounds(job.instance, limit=job.limit)
     method = SOLVERS.get(job.method)
     _cap_memory(job.limit)
     limit = job.limit

@@ -13,6 +13,7 @@ import signal
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,14 +74,18 @@ class _Child:
             # Ctrl-C in a terminal reaches the whole group; the parent decides what becomes of the child.
             start_new_session=True,
         )
+        # In a thread: a child that is stuck before it reads must not hold up its parent.
+        threading.Thread(target=self._send, args=(job,), daemon=True).start()
+
+    def _send(self, job: Job) -> None:
         data = pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
         assert self.process.stdin is not None
         try:
             self.process.stdin.write(struct.pack("<Q", len(data)) + data)
             self.process.stdin.flush()
-        except BrokenPipeError:
-            # It has died already; its end is seen when its messages are read.
-            self.outcome.limit_hit = "died"
+        except (BrokenPipeError, ValueError):
+            # It has died, or was ended, before it had read the job: seen when its messages are read.
+            return
 
     def end(self) -> None:
         if self.process.poll() is None:
@@ -225,6 +230,9 @@ def _take(child: _Child, standing: Standing, kind: str, content: Any) -> None:
         child.finished = True
         outcome.why = content
         outcome.stats["unsupported"] = content
+    elif outcome.method == BOUNDS:
+        child.finished = True
+        outcome.why = f"not every bound was computed: {content[0]}"
     else:
         text, trace = content
         raise PebbleError(f"solver '{outcome.method}' failed: {text}\n{trace}")

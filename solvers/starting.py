@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from pebble.instance import Instance
@@ -12,8 +13,8 @@ from solvers.standing import Clock, Standing
 
 __all__ = ["applicable", "offer_strategies", "raise_bounds"]
 
-# Above this many vertices the bounds are computed in a process of their own, so that a limit can end them.
-_LARGE = 400
+# Seconds for the bounds where memory is short: a library that finds none may never return.
+_SHORT_OF_MEMORY_SECONDS = 30.0
 
 
 def applicable(instance: Instance) -> list[str]:
@@ -54,19 +55,31 @@ def offer_strategies(standing: Standing, clock: Clock, seed: int) -> dict[str, i
 
 
 def raise_bounds(standing: Standing, clock: Clock, limit: Limit, seed: int) -> list[dict[str, Any]]:
-    """Every lower bound: the compulsory I/O in any case, the others while there is time."""
+    """Every cheap lower bound: the compulsory I/O in any case, the others while there is time.
+
+    Where the address space of this process is limited they are computed in a child: the libraries that some
+    of them load may die, or hang, for want of memory.
+    """
     from solvers.bounding import bounds
     from solvers.catalog import BOUNDS
 
-    compulsory = BOUNDS.get("compulsory")(standing.instance)
-    standing.raise_bound(compulsory)
+    standing.raise_bound(BOUNDS.get("compulsory")(standing.instance))
     if standing.closed or clock.over:
         return []
-    if standing.instance.cdag.num_vertices > _LARGE and clock.limit is not None:
-        share = Limit(time=clock.share(0.3), memory_mb=limit.memory_mb)
-        run_children(standing, [BOUNDS_JOB], limit=share, seed=seed)
+    share = clock.share(0.3)
+    if _memory_is_limited():
+        most = _SHORT_OF_MEMORY_SECONDS if share is None else min(share, _SHORT_OF_MEMORY_SECONDS)
+        run_children(standing, [BOUNDS_JOB], limit=Limit(time=most), seed=seed)
         return []
-    found = bounds(standing.instance)
+    found = bounds(standing.instance, limit=dataclasses.replace(limit, time=share))
     for bound in found:
         standing.raise_bound(bound)
     return [bound.to_dict() for bound in found]
+
+
+def _memory_is_limited() -> bool:
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
