@@ -37,6 +37,11 @@ class Budget:
         """Seconds since the start."""
         return time.perf_counter() - self.start
 
+    @property
+    def remaining(self) -> float:
+        """Seconds until the deadline."""
+        return float("inf") if self.deadline is None else self.deadline - time.perf_counter()
+
     def spend(self, states: int) -> None:
         """Count states."""
         self.spent += states

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from solvers.search.budget import Budget
 from solvers.search.pool import Pool, table_size
 from solvers.search.problem import Problem, bits
-from solvers.search.segments import segments_of
+from solvers.search.segments import Segments
 from solvers.search.steps import Outcome, Step
 from solvers.search.symmetry import automorphisms, byte_tables
 
@@ -151,6 +151,11 @@ class HongKungSearch:
     problem : Problem
     symmetry : bool
         Whether to look for automorphisms.
+
+    Attributes
+    ----------
+    segments : Segments
+        A bound on loads to prune with; none at first, `segments_of` works one out.
     """
 
     def __init__(self, problem: Problem, *, symmetry: bool = True) -> None:
@@ -161,7 +166,7 @@ class HongKungSearch:
         self.outputs = p.as_set(p.outputs)
         self.preds = p.packed(p.preds)
         self.succs = p.packed(p.succs)
-        self.segments = segments_of(p)
+        self.segments = Segments.none(p)
         self.base = int(p.weights[p.is_output].sum())
         self.dominated = 0
 

@@ -64,7 +64,7 @@ def too_dear(
     through: Any,
     queue: Any,
     came: Any,
-) -> bool:
+) -> Any:
     """Whether computing `wanted` needs more than `slack` words of loads that are not paid for yet."""
     if loads_by_segments(R, blue, wanted, preds, values, most) - count(P) > slack:
         return True
@@ -84,7 +84,7 @@ def root_exceeds(
     values: Any,
     most: int,
     slack: int,
-) -> bool:
+) -> Any:
     """Whether the start needs more than `slack` words of loads."""
     n = len(weights)
     useful = useful_of(outputs, preds)
@@ -97,7 +97,7 @@ def root_exceeds(
 
 
 @numba.njit(cache=True, nogil=True)
-def _find_local(table: Any, reds: Any, paids: Any, R: Any, P: Any) -> int:
+def _find_local(table: Any, reds: Any, paids: Any, R: Any, P: Any) -> Any:
     mask = len(table) - 1
     slot = np.int64(hash_of(P, hash_of(R, np.uint64(7))) & np.uint64(mask))
     while table[slot] >= 0:
@@ -133,7 +133,7 @@ def _dominated(
     weights: Any,
     unit: bool,
     zero: Any,
-) -> bool:
+) -> Any:
     """Whether a settled state can become at least as good as state `i` by loads worth the difference."""
     R = fetch(reds, i, 0, zero)
     P = fetch(paids, i, 0, zero)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from solvers.search.budget import Budget
 from solvers.search.pool import Pool
 from solvers.search.problem import Problem, bits
+from solvers.search.segments import Segments
 from solvers.search.steps import Outcome, Step
 from solvers.search.symmetry import automorphisms, byte_tables
 
@@ -69,12 +70,18 @@ class OneShotSearch:
     problem : Problem
     symmetry : bool
         Whether to look for automorphisms.
+
+    Attributes
+    ----------
+    segments : Segments
+        A bound on loads to prune with; none at first, `segments_of` works one out.
     """
 
     def __init__(self, problem: Problem, *, symmetry: bool = True) -> None:
         self.problem = p = problem
         self.perms = automorphisms(p) if symmetry else []
         self.tables = byte_tables(p, self.perms)
+        self.segments = Segments.none(p)
         self.sources = p.as_set(p.sources)
         self.everything = p.as_set(((1 << p.n) - 1) & ~p.sources)
         self.stored_early = p.as_set(p.mask([v for v in range(p.n) if p.is_output[v] and p.succs[v]]))
@@ -159,7 +166,7 @@ class OneShotSearch:
             before = int(tally[kernels.EXPANDED])
             verdict = kernels.expand(
                 p.M, p.weights, p.unit, self.preds, self.succs, self.sources, self.stored_early,
-                self.everything, self.tables, limit,
+                self.everything, self.tables, self.segments.values, self.segments.most, limit,
                 layer.sets, layer.begin, layer.reds, layer.blues, layer.cost, alive,
                 pool.groups, pool.group, a["reds"], a["blues"], a["cost"], a["parent"], a["vertex"],
                 a["evicted"], pool.group_table, pool.state_table, tally, before + _SLICE,

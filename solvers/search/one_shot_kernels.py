@@ -26,6 +26,7 @@ from solvers.search.mask_kernels import (
     single,
     without_lowest,
 )
+from solvers.search.segment_kernels import closure, worth
 from solvers.search.symmetry_kernels import MAX_STEPS, descend, descend_pair, rename
 from solvers.search.table_kernels import find_group, find_state, words_of
 
@@ -91,7 +92,7 @@ def _dominated(
     weights: Any,
     unit: bool,
     zero: Any,
-) -> bool:
+) -> Any:
     """Whether a state before `s` in its group can become as good as `s` for no more than the difference."""
     R = fetch(reds, s, 0, zero)
     B = fetch(blues, s, 0, zero)
@@ -129,6 +130,8 @@ def expand(
     stored_early: Any,
     everything: Any,
     tables: Any,
+    values: Any,
+    most: int,
     limit: int,
     group_sets: Any,
     begin: Any,
@@ -220,6 +223,7 @@ def expand(
             put(before, y, 0, strict)
             put(equal, y, 0, twin)
         ready_count = 0
+        unborn_worth = worth(minus(everything, C), values)
         pool = minus(everything, C)
         while not is_empty(pool):
             w = lowest(pool)
@@ -268,16 +272,16 @@ def expand(
                     only = w
                     break
                 dead = fetch(killed, w, 0, zero)
-                worth = 0
+                saved = 0
                 q = dead
                 while not is_empty(q):
                     u = lowest(q)
                     q = without_lowest(q)
                     if weights[u] < weights[w]:
-                        worth = 0
+                        saved = 0
                         break
-                    worth += weights[u] if has(cheap, u) else 2 * weights[u]
-                if worth >= (weights[w] if has(stored_early, w) else 2 * weights[w]):
+                    saved += weights[u] if has(cheap, u) else 2 * weights[u]
+                if saved >= (weights[w] if has(stored_early, w) else 2 * weights[w]):
                     only = w
                     break
             for i in range(ready_count):
@@ -322,6 +326,7 @@ def expand(
                 while True:
                     if freed >= need:
                         minimal = True
+                        good = True
                         if not unit:
                             for k in range(depth):
                                 if freed - weights[cand[chosen[k]]] >= need:
@@ -332,6 +337,20 @@ def expand(
                                 tally[STATE] = s
                                 return FULL
                             tally[GENERATED] += 1
+                            red = minus(stay, E)
+                            if most > 0:
+                                # Loads that are certain, less those that are paid for already.
+                                still = unborn_worth - values[w]
+                                prepaid = alive_count - count(dead) - count(red)
+                                if not is_empty(fetch(succs, w, 0, zero)):
+                                    prepaid += 1
+                                spare = limit - f - paid + prepaid
+                                if (still + most - 1) // most > spare:
+                                    unborn = minus(minus(everything, C), single(w, zero))
+                                    first = worth(minus(closure(red, unborn, preds), red), values)
+                                    if (still - min(first, most) + most - 1) // most > spare:
+                                        good = False
+                        if minimal and good:
                             if child_group[w] == -2:
                                 image = either(C, single(w, zero))
                                 if symmetric:
@@ -347,7 +366,6 @@ def expand(
                                     group_table[slot] = tally[GROUPS]
                                     tally[GROUPS] += 1
                                 child_group[w] = group_table[slot]
-                            red = minus(stay, E)
                             blu = both(blue, red)
                             if symmetric:
                                 for k in range(steps_len[w]):

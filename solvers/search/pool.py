@@ -45,8 +45,9 @@ class Pool:
     @property
     def bytes_used(self) -> int:
         """Bytes of all arrays."""
-        own = (self.groups, self.group, self.group_table, self.state_table, *self.arrays.values())
-        return sum(array.nbytes for array in own)
+        tables = self.group_table.nbytes + self.state_table.nbytes
+        own = self.groups.nbytes + self.group.nbytes
+        return tables + own + sum(array.nbytes for array in self.arrays.values())
 
     def grown(self, states: int, groups: int, zero: Any) -> Pool:
         """A pool with twice the room for what has run out, holding the same; MemoryError if there is none."""

@@ -37,7 +37,7 @@ def useful_of(wanted: Any, preds: Any) -> Any:
 
 
 @numba.njit(cache=True, nogil=True)
-def covered(v: int, R: Any, useful: Any, succs: Any, weights: Any) -> bool:
+def covered(v: int, R: Any, useful: Any, succs: Any, weights: Any) -> Any:
     """Whether `v` serves only to compute one red vertex that takes no more room."""
     w = v
     while True:

@@ -43,7 +43,7 @@ def loads_exceed(
     through: Any,
     queue: Any,
     came: Any,
-) -> bool:
+) -> Any:
     """Whether computing `wanted` needs more than `slack` words of loads even in unlimited memory.
 
     `have` costs nothing (red or already paid for), `blue` can be loaded, everything else must be computed.
@@ -175,7 +175,7 @@ def _least_cut(
                         tail += 1
         if end >= 0:
             found = True
-            room = np.int64(1) << 40
+            room: Any = np.int64(1) << 40
             at = end
             while came[at] >= 0:
                 u = came[at] >> 1

@@ -100,17 +100,18 @@ def segments(
     queue: Any,
     out: Any,
 ) -> int:
-    """What each set of M - 1 of the `keepers` yields, written to `out` without empty or repeated rows.
+    """What each set of at most M - 1 of the `keepers` yields, written to `out` without repeats.
 
     With `exact` it is what M pebbles can compute, else what unlimited memory can. Returns the number of rows;
     -1 if `out` is too short. `table`, `stamps` and `queue` are scratch, `stamps` zero at the start.
     """
     zero = empty_like(everything)
-    size = min(M - 1, len(keepers))
+    most = min(M - 1, len(keepers))
+    size = 1
     seen_table = np.zeros((4 * _power(len(out)), preds.shape[1]), np.uint64)
     rows = 0
     stamp = 0
-    place = np.arange(size)
+    place = np.arange(most)
     while True:
         start = zero
         for k in range(size):
@@ -150,7 +151,12 @@ def segments(
         while k >= 0 and place[k] == len(keepers) - size + k:
             k -= 1
         if k < 0:
-            return rows
+            if size == most:
+                return rows
+            size += 1
+            for j in range(size):
+                place[j] = j
+            continue
         place[k] += 1
         for j in range(k + 1, size):
             place[j] = place[j - 1] + 1
@@ -172,7 +178,7 @@ def worths(rows: Any, count_rows: int, values: Any, out: Any, zero: Any) -> None
 
 
 @numba.njit(cache=True, nogil=True)
-def loads_by_segments(R: Any, blue: Any, wanted: Any, preds: Any, values: Any, most: int) -> Any:
+def loads_by_segments(R: Any, blue: Any, wanted: Any, preds: Any, values: Any, most: Any) -> Any:
     """Loads that computing `wanted` takes at least when `most` is the worth of the richest segment."""
     # What must be computed: neither red nor blue, and needed by something that must be.
     todo = minus(wanted, R)
@@ -187,7 +193,7 @@ def loads_by_segments(R: Any, blue: Any, wanted: Any, preds: Any, values: Any, m
         todo = either(todo, new)
     if total == 0:
         return total
-    first = np.int64(0)
+    first: Any = np.int64(0)
     have = R
     pool = needed
     while not is_empty(pool):

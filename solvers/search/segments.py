@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +22,24 @@ _LONGEST_WALK = 4_000
 _SCALE = 10_000
 
 
+@dataclass(frozen=True, eq=False)
 class Segments:
     """Values of vertices, and the most that a stretch of moves without a load can compute.
 
     Attributes
     ----------
     values : ndarray of int64, shape (n,)
-        All zero where the bound does not apply.
     most : int
+        0, with all values 0, where there is no bound.
     """
 
-    def __init__(self, values: NDArray[np.int64], most: int) -> None:
-        self.values = values
-        self.most = most
+    values: NDArray[np.int64]
+    most: int
+
+    @classmethod
+    def none(cls, problem: Problem) -> Segments:
+        """No bound."""
+        return cls(np.zeros(problem.n, np.int64), 0)
 
 
 def segments_of(problem: Problem, *, seconds: float = 3.0) -> Segments:
@@ -46,12 +52,12 @@ def segments_of(problem: Problem, *, seconds: float = 3.0) -> Segments:
     from solvers.search import segment_kernels as kernels
 
     n = problem.n
-    nothing = Segments(np.zeros(n, np.int64), 1)
+    nothing = Segments.none(problem)
     keepers = np.array([v for v in range(n) if problem.succs[v]], np.int64)
     size = problem.M - 1
     if not problem.unit or size < 1 or size >= len(keepers):
         return nothing
-    sets = math.comb(len(keepers), size)
+    sets = sum(math.comb(len(keepers), k) for k in range(1, size + 1))
     if sets > _MOST_SETS:
         return nothing
     exact = sets <= _EXACT_SETS

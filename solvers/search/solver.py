@@ -15,6 +15,7 @@ from solvers.search.budget import Budget
 from solvers.search.hong_kung import HongKungSearch
 from solvers.search.one_shot import OneShotSearch
 from solvers.search.problem import MAX_VERTICES, Problem
+from solvers.search.segments import Segments, segments_of
 from solvers.search.steps import Outcome, Step, schedule_of
 
 __all__ = ["SEARCH", "Search"]
@@ -26,11 +27,13 @@ _REPORT_EVERY = 0.5
 # A pass should cost about this many times the one before it: then all of them cost little more than the last.
 _GROWTH = 4.0
 _FIRST_BEAMS = (1, 30, 300, 3000)
-# Share of the time that wider beams may take while passes still prove something.
-_BEAM_SHARE = 0.15
+# States of a pass from which the bound by segments is worked out.
+_SHARPEN_FROM = 10_000
 
 
 class _Passes(Protocol):
+    segments: Segments
+
     def run(self, limit: int, budget: Budget, *, on_slice: Any = None) -> Outcome: ...
 
 
@@ -236,6 +239,7 @@ class Search:
         threshold = max(standing.lower, (standing.lower + standing.io) // 2)
         ceiling = standing.io
         sizes: list[tuple[int, int]] = []
+        sharp = False
         while not standing.closed and not budget.exhausted():
             threshold = max(standing.lower, min(threshold, ceiling - 1, standing.io - 1))
             started = budget.seconds
@@ -263,6 +267,10 @@ class Search:
             standing.raise_lower(threshold + 1, _NAME)
             sizes.append((threshold, outcome.states + 1))
             threshold += _stride(sizes)
+            if not sharp and outcome.states > _SHARPEN_FROM:
+                # Worth its second only where the passes are long.
+                search.segments = segments_of(standing.problem, seconds=min(3.0, 0.1 * budget.remaining))
+                sharp = True
 
     def _result(self, standing: _Standing) -> Result:
         lower = standing.lower

@@ -17,7 +17,7 @@ __all__ = ["find_group", "find_state", "rehash", "words_of"]
 
 
 @numba.njit(cache=True, nogil=True)
-def words_of(a: Any, weights: Any, unit: bool) -> int:
+def words_of(a: Any, weights: Any, unit: bool) -> Any:
     """Words of the set `a`."""
     if unit:
         return count(a)
@@ -29,7 +29,7 @@ def words_of(a: Any, weights: Any, unit: bool) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def find_group(table: Any, sets: Any, key: Any) -> int:
+def find_group(table: Any, sets: Any, key: Any) -> Any:
     """The slot of the set `key`: its own, or the free one where it belongs."""
     mask = len(table) - 1
     slot = np.int64(hash_of(key, np.uint64(1)) & np.uint64(mask))
@@ -39,7 +39,7 @@ def find_group(table: Any, sets: Any, key: Any) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
-def find_state(table: Any, group_of: Any, first: Any, second: Any, group: int, a: Any, b: Any) -> int:
+def find_state(table: Any, group_of: Any, first: Any, second: Any, group: int, a: Any, b: Any) -> Any:
     """The slot of the state (a, b) of `group`: its own, or the free one where it belongs."""
     mask = len(table) - 1
     slot = np.int64(hash_of(b, hash_of(a, np.uint64(group))) & np.uint64(mask))
