@@ -59,8 +59,8 @@ def bounds(
 
     Examples
     --------
-    >>> [(b.name, b.value) for b in bounds("chain:5", M=3)]
-    [('compulsory', 2)]
+    >>> [(b.name, b.value) for b in bounds("fft:1024", M=8)]
+    [('dominators', 2452), ('compulsory', 2048)]
     """
     subject = Subject.of(target, M, rules)
     found = []

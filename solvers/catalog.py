@@ -54,6 +54,24 @@ for _name, _target, _requires, _summary in [
         "attention: segments of loads, pairs of tokens (LB-B)",
     ),
     (
+        "attention-outputs",
+        "attention_outputs:OUTPUTS",
+        (),
+        "attention: segments of I/Os, products that take pairs (LB-O)",
+    ),
+    (
+        "attention-sequential",
+        "attention_outputs:SEQUENTIAL",
+        (),
+        "attention, sequential sums: segments of loads, products that take pairs (LB-S)",
+    ),
+    (
+        "attention-one-shot",
+        "attention_outputs:ONE_SHOT",
+        (),
+        "attention, one-shot, sequential sums: no pair or sum is begun twice (LB-C)",
+    ),
+    (
         "matmul-products",
         "matmul:PRODUCTS",
         (),

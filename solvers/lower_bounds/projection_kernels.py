@@ -44,7 +44,7 @@ def least_block_io(
     b = len(preds)
     size = np.int64(1) << (3 * b)
     best = np.full(size, np.int32(1 << 30), dtype=np.int32)
-    top = np.int64(0)
+    top = words[0]
     for v in range(b):
         if words[v] > top:
             top = words[v]
@@ -64,7 +64,7 @@ def least_block_io(
             cost += 1
             empty += 1
             continue
-        empty = 0
+        empty = np.int64(0)
         fill[slot] -= 1
         state = ring[slot, fill[slot]]
         if best[state] < cost:

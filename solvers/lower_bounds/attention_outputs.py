@@ -1,0 +1,208 @@
+"""Attention bounded through the sums that take pairs: dV, dQ, dK backward, N and G in the paper's gradient.
+
+Their products (pair, operand, sum) are counted, since a sum that is touched leaves a trace: a word of it is
+kept, stored or loaded. Pairs made from scratch within a segment cost whole rows. Statements and proofs are in
+docs/bounds.md, LB-O, LB-S and LB-C.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pebble.result import Bound, Limit
+from solvers.lower_bounds.attention import attention_shape
+from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
+from solvers.lower_bounds.tokens import (
+    Supply,
+    TokenTable,
+    backward_supply,
+    best_tokens,
+    best_with_restarts,
+    product_supply,
+    rectangle_supply,
+)
+
+__all__ = [
+    "ONE_SHOT",
+    "OUTPUTS",
+    "SEQUENTIAL",
+    "OutputSums",
+    "one_shot_bound",
+    "output_sums",
+    "outputs_bound",
+    "sequential_bound",
+]
+
+
+@dataclass(frozen=True)
+class OutputSums:
+    """The sums over pairs of one attention problem.
+
+    Attributes
+    ----------
+    sums : int
+        How many sums there are, all heads together.
+    terms : int
+        Pairs per sum.
+    supply : callable
+        H(u), see `solvers.lower_bounds.tokens`.
+    inner : bool
+        Whether a whole sum may be made and used up within a segment, since it is no output.
+    stores : int
+        Computed outputs, in words.
+    """
+
+    sums: int
+    terms: int
+    supply: Supply
+    inner: bool
+    stores: int
+
+
+def output_sums(subject: Subject) -> OutputSums | None:
+    """The sums over pairs of an attention family's member, None for other graphs."""
+    shape = attention_shape(subject)
+    if shape is None:
+        return None
+    n, d = subject.sizes("n", "d")
+    if subject.family == "attention-backward":
+        return OutputSums(3 * n * d, n, backward_supply(d), False, shape.outputs)
+    if subject.family == "attention-forward":
+        return OutputSums(n * d, n, rectangle_supply(d), False, shape.outputs)
+    if subject.params["given"] == "E":
+        return OutputSums(2 * n * d, n, rectangle_supply(d), True, shape.outputs)
+    return OutputSums(n * d, n, rectangle_supply(d, 54), True, shape.outputs)
+
+
+def outputs_bound(problem: OutputSums, M: int, table: TokenTable | None = None) -> tuple[int, int]:
+    """LB-O: I/Os, in words, for sums of any shape; about 3√2·n²d/√M, then 5·n²d²/M, backward.
+
+    Returns
+    -------
+    value, Y : int
+        The bound, and the I/Os per segment that show it.
+
+    Examples
+    --------
+    >>> problem = OutputSums(3 * 1024 * 64, 1024, backward_supply(64), False, 3 * 1024 * 64)
+    >>> outputs_bound(problem, 4096)[0] > 4_100_000
+    True
+    """
+    table = table or TokenTable(M, problem.supply)
+    restart = 1 / problem.terms if problem.inner else 0.0
+    return best_tokens(problem.sums * problem.terms, M, 2, table.progress(restart))
+
+
+def sequential_bound(
+    problem: OutputSums, M: int, *, fused: bool, table: TokenTable | None = None
+) -> tuple[int, int, int]:
+    """LB-S: I/Os, in words, for sequential sums; about 6·n²d/√M, then 10·n²d²/M, backward, less restarts.
+
+    Returns
+    -------
+    value, Y, c : int
+        The bound, the loads per segment and the uncounted first terms of each sum that show it.
+
+    Examples
+    --------
+    >>> problem = OutputSums(3 * 1024 * 64, 1024, backward_supply(64), False, 3 * 1024 * 64)
+    >>> sequential_bound(problem, 4096, fused=False)[0] > 4_800_000
+    True
+    """
+    table = table or TokenTable(M, problem.supply)
+    loads, Y, c = best_with_restarts(problem.sums, problem.terms, M, table, singles=not fused)
+    return loads + problem.stores, Y, c
+
+
+def one_shot_bound(subject: Subject, *, fused: bool) -> tuple[int, int, str] | None:
+    """LB-C: I/Os, in words, for sequential sums and no recomputation; no pair or sum is begun twice.
+
+    Returns
+    -------
+    value, Y, form : int, int, str
+        The bound, the loads and beginnings per segment, and which products it counts with which weights.
+    """
+    shape = attention_shape(subject)
+    if shape is None:
+        return None
+    n, d = subject.sizes("n", "d")
+    table = TokenTable(subject.M, product_supply)
+    best: tuple[int, int, str] | None = None
+    for form, weight, pairs, sums in _FORMS[subject.family, subject.params.get("given") == "dO"]:
+        progress = table.progress()
+        if not fused:
+            progress = table.progress(singles=True)
+        tokens, most = progress
+        value, Y = best_tokens(weight * n * n * d, subject.M, 1, (tokens, 1000 * most))
+        found = (value - pairs * n * n - sums * n * d + shape.outputs, Y, form)
+        best = found if best is None else max(best, found)
+    return best
+
+
+# Products counted and their weights; the sum of the weights in thousandths; beginnings per pair; sums begun,
+# in units of nd. The weights are such that √p·Σ w√(x·y) is at most √p times half of all x and y: each product
+# joins two kinds of words, and the matrix of half the weights has no eigenvalue above 1/2.
+_FORMS: dict[tuple[str, bool], list[tuple[str, int, int, int]]] = {
+    ("attention-backward", False): [
+        ("dV, dQ, dK", 3000, 1, 3),
+        ("0.707 dP, 0.707 dV, dQ, dK", 3414, 2, 3),
+    ],
+    ("attention-forward", False): [("S, N", 2000, 1, 1), ("N", 1000, 1, 1)],
+    ("attention-gradient", False): [
+        ("N, G", 2000, 1, 4),
+        ("0.707 S, 0.707 q, 0.707 N, 0.707 G", 2828, 2, 4),
+    ],
+    ("attention-gradient", True): [("0.707 S, 0.707 G, q", 2414, 2, 3)],
+}
+
+
+_HOLDS = f"hong-kung and one-shot; {BLUE_SOURCES}"
+
+
+def _outputs(subject: Subject, limit: Limit) -> Bound | None:
+    problem = output_sums(subject)
+    if problem is None:
+        return None
+    value, Y = outputs_bound(problem, subject.M)
+    return Bound(
+        value,
+        "attention-outputs",
+        f"{subject.family}, sums of any shape, {_HOLDS}",
+        "segments of I/Os and Loomis-Whitney on the products that take pairs; docs/bounds.md, LB-O",
+        details={"Y": Y},
+    )
+
+
+def _sequential(subject: Subject, limit: Limit) -> Bound | None:
+    problem = output_sums(subject)
+    if problem is None or subject.params["sums"] != "chain":
+        return None
+    value, Y, c = sequential_bound(problem, subject.M, fused=bool(subject.params["fma"]))
+    return Bound(
+        value,
+        "attention-sequential",
+        f"{subject.family}, sequential sums, {_HOLDS}",
+        "segments of loads and Loomis-Whitney on the products that take pairs; docs/bounds.md, LB-S",
+        details={"loads_per_segment": Y, "uncounted_terms": c, "stores": problem.stores},
+    )
+
+
+def _one_shot(subject: Subject, limit: Limit) -> Bound | None:
+    if attention_shape(subject) is None or subject.params["sums"] != "chain":
+        return None
+    found = one_shot_bound(subject, fused=bool(subject.params["fma"]))
+    if found is None or found[0] <= 0:
+        return None
+    value, Y, form = found
+    return Bound(
+        value,
+        "attention-one-shot",
+        f"{subject.family}, sequential sums, one-shot only; {BLUE_SOURCES}",
+        "after Smith, Lowery, Langou & van de Geijn (2019); docs/bounds.md, LB-C",
+        details={"Y": Y, "products": form},
+    )
+
+
+OUTPUTS = LowerBound("attention-outputs", _outputs)
+SEQUENTIAL = LowerBound("attention-sequential", _sequential)
+ONE_SHOT = LowerBound("attention-one-shot", _one_shot, rules=("one-shot",))
