@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.search.budget import Budget
-from solvers.search.pool import Pool, table_size
-from solvers.search.problem import Problem, bits
+from solvers.search.pool import Pool
+from solvers.search.problem import Problem, bits, table_size
+from solvers.search.records import Game, Local, Settled, game_of
 from solvers.search.segments import Segments
 from solvers.search.steps import Outcome, Step
 from solvers.search.symmetry import automorphisms, byte_tables
@@ -20,8 +21,6 @@ __all__ = ["HongKungSearch"]
 
 _SLICE = 50_000
 _NEVER = np.iinfo(np.int32).max
-_SETS = ("reds", "paids", "evicted")
-_NUMBERS = {"cost": np.int32, "origin": np.int32, "parent": np.int32, "vertex": np.int16}
 
 
 @dataclass
@@ -30,8 +29,8 @@ class _Layer:
 
     sets: NDArray[np.uint64]
     begin: NDArray[np.int64]
-    reds: NDArray[np.uint64]
-    paids: NDArray[np.uint64]
+    first: NDArray[np.uint64]
+    second: NDArray[np.uint64]
     cost: NDArray[np.int32]
     origin: NDArray[np.int32]
     parent: NDArray[np.int32]
@@ -40,6 +39,11 @@ class _Layer:
 
     def __len__(self) -> int:
         return len(self.cost)
+
+    @property
+    def record(self) -> Settled:
+        """The arrays in the kernels' form."""
+        return Settled(self.sets, self.begin, self.first, self.second, self.cost)
 
     @property
     def bytes_used(self) -> int:
@@ -52,59 +56,52 @@ class _Locals:
 
     def __init__(self, words: int, room: int) -> None:
         self.words, self.room = words, room
-        self.reds = np.empty((room, words), np.uint64)
-        self.paids = np.empty((room, words), np.uint64)
-        self.cost = np.empty(room, np.int32)
-        self.parent = np.empty(room, np.int32)
-        self.vertex = np.empty(room, np.int16)
-        self.evicted = np.empty((room, words), np.uint64)
-        self.slot = np.empty(room, np.int32)
-        self.table = np.full(table_size(room), -1, np.int32)
-        self.settled = np.empty(room, np.int32)
-        self.chain_state = np.empty(4 * room, np.int32)
-        self.chain_next = np.empty(4 * room, np.int32)
-        self.node_state = np.empty(2 * room, np.int32)
-        self.node_next = np.empty(2 * room, np.int32)
+        self.arrays: dict[str, NDArray[Any]] = {
+            name: np.empty((room, words), np.uint64) for name in ("reds", "paids", "evicted")
+        }
+        for name in ("cost", "parent", "slot", "settled"):
+            self.arrays[name] = np.empty(room, np.int32)
+        self.arrays["vertex"] = np.empty(room, np.int16)
+        for name, factor in (("chain_state", 4), ("chain_next", 4), ("node_state", 2), ("node_next", 2)):
+            self.arrays[name] = np.empty(factor * room, np.int32)
+        self.arrays["table"] = np.full(table_size(room), -1, np.int32)
 
     @property
     def bytes_used(self) -> int:
         """Bytes of all arrays."""
-        return sum(a.nbytes for a in vars(self).values() if isinstance(a, np.ndarray))
+        return sum(array.nbytes for array in self.arrays.values())
 
     def grown(self, tally: NDArray[np.int64], zero: Any) -> _Locals:
         """The same states with twice the room."""
         from solvers.search import hong_kung_kernels as kernels
 
         bigger = _Locals(self.words, 2 * self.room)
-        for name in (
-            "reds",
-            "paids",
-            "cost",
-            "parent",
-            "vertex",
-            "evicted",
-            "settled",
-            "chain_state",
-            "chain_next",
-            "node_state",
-            "node_next",
-        ):
-            old = getattr(self, name)
-            getattr(bigger, name)[: len(old)] = old
+        for name, old in self.arrays.items():
+            if name != "table":
+                bigger.arrays[name][: len(old)] = old
         if tally[kernels.STARTED]:
-            kernels.rehash_local(bigger.table, bigger.slot, bigger.reds, bigger.paids, tally, zero)
+            a = bigger.arrays
+            kernels.rehash_local(a["table"], a["slot"], a["reds"], a["paids"], tally, zero)
         return bigger
 
 
 class _Work:
     """What the kernel works with in one pass: the local states, and the lists of them by cost."""
 
-    def __init__(self, local: _Locals, limit: int, span: int, n: int) -> None:
+    def __init__(self, game: Game, local: _Locals, limit: int) -> None:
+        self.game = game
         self.local = local
         self.limit = limit
-        self.heads = np.empty(span + 2, np.int32)
-        self.chain_head = np.empty(n, np.int32)
-        self.chain_size = np.empty(n, np.int32)
+        self.heads = np.empty(limit - game.output_words + 2, np.int32)
+        self.chain_head = np.empty(len(game.weights), np.int32)
+        self.chain_size = np.empty(len(game.weights), np.int32)
+
+    @property
+    def record(self) -> Local:
+        """The arrays in the kernels' form."""
+        return Local(
+            heads=self.heads, chain_head=self.chain_head, chain_size=self.chain_size, **self.local.arrays
+        )
 
 
 def _new_tally(kernels: Any) -> NDArray[np.int64]:
@@ -120,8 +117,8 @@ def _start(words: int) -> _Layer:
     return _Layer(
         sets=empty,
         begin=np.array([0, 1], np.int64),
-        reds=empty,
-        paids=empty,
+        first=empty,
+        second=empty,
         cost=zero,
         origin=zero,
         parent=zero,
@@ -133,14 +130,9 @@ def _start(words: int) -> _Layer:
 def _layer_of(entries: Pool, states: int, groups: int) -> _Layer:
     """The entries sorted by group."""
     group = entries.group[:states]
-    order = np.argsort(group, kind="stable")
     begin = np.zeros(groups + 1, np.int64)
     np.cumsum(np.bincount(group, minlength=groups), out=begin[1:])
-    return _Layer(
-        entries.groups[:groups].copy(),
-        begin,
-        **{name: array[:states][order] for name, array in entries.arrays.items()},
-    )
+    return _Layer(begin=begin, **entries.layer(states, groups, np.argsort(group, kind="stable")))
 
 
 class HongKungSearch:
@@ -162,10 +154,6 @@ class HongKungSearch:
         self.problem = p = problem
         self.perms = automorphisms(p) if symmetry else []
         self.tables = byte_tables(p, self.perms)
-        self.sources = p.as_set(p.sources)
-        self.outputs = p.as_set(p.outputs)
-        self.preds = p.packed(p.preds)
-        self.succs = p.packed(p.succs)
         self.segments = Segments.none(p)
         self.base = int(p.weights[p.is_output].sum())
         self.dominated = 0
@@ -175,23 +163,14 @@ class HongKungSearch:
         from solvers.search import hong_kung_kernels as kernels
 
         p = self.problem
-        if limit < self.base or kernels.root_exceeds(
-            p.zero,
-            self.sources,
-            self.outputs,
-            self.preds,
-            self.succs,
-            p.weights,
-            self.segments.values,
-            self.segments.most,
-            limit - self.base,
-        ):
+        game = game_of(p, self.tables, self.segments)
+        if limit < self.base or kernels.root_exceeds(game, limit - self.base):
             return Outcome(None, [], True, 0)
         tally = _new_tally(kernels)
         history = [_start(p.words)]
         best = (_NEVER, 0, 0)
         try:
-            work = _Work(_Locals(p.words, 1 << 12), limit, limit - self.base, p.n)
+            work = _Work(game, _Locals(p.words, 1 << 12), limit)
             while True:
                 entries = self._settle_layer(history, work, budget, tally, on_slice)
                 if entries is None:
@@ -216,21 +195,14 @@ class HongKungSearch:
         """One call of the kernel; the pool of entries comes back, larger if it was full."""
         from solvers.search import hong_kung_kernels as kernels
 
-        p, a, local = self.problem, entries.arrays, work.local
+        p = self.problem
         verdict = kernels.settle(
-            p.M, p.weights, p.unit, self.preds, self.succs, self.sources, self.outputs, self.tables,
-            self.segments.values, self.segments.most, self.base, work.limit,
-            layer.sets, layer.begin, layer.reds, layer.paids, layer.cost,
-            local.reds, local.paids, local.cost, local.parent, local.vertex, local.evicted, local.slot,
-            local.table, local.settled, work.chain_head, work.chain_size, local.chain_state, local.chain_next,
-            local.node_state, local.node_next, work.heads,
-            entries.groups, entries.group, a["reds"], a["paids"], a["cost"], a["origin"], a["parent"],
-            a["vertex"], a["evicted"], entries.group_table, entries.state_table, tally, budget, stop,
-        )  # fmt: skip
+            work.game, layer.record, work.record, entries.record, tally, work.limit, budget, stop
+        )
         if verdict == kernels.FULL_NEXT:
             entries = entries.grown(int(tally[kernels.STATES]), int(tally[kernels.GROUPS]), p.zero)
         elif verdict == kernels.FULL_LOCAL:
-            work.local = local.grown(tally, p.zero)
+            work.local = work.local.grown(tally, p.zero)
         return verdict, entries
 
     def _settle_layer(
@@ -246,11 +218,7 @@ class HongKungSearch:
 
         layer = history[-1]
         entries = Pool(
-            self.problem.words,
-            max(1 << 10, 2 * len(layer)),
-            max(1 << 9, 2 * len(layer.sets)),
-            _SETS,
-            _NUMBERS,
+            self.problem.words, max(1 << 10, 2 * len(layer)), max(1 << 9, 2 * len(layer.sets)), origins=True
         )
         tally[[kernels.GROUP, kernels.STARTED, kernels.GROUPS, kernels.STATES]] = 0
         kept = sum(old.bytes_used for old in history)
@@ -279,12 +247,12 @@ class HongKungSearch:
             path = [(int(layer.vertex[at]), p.unpacked(layer.evicted[at]))]
             tally = _new_tally(kernels)
             tally[kernels.GROUP] = origin
-            work.local.table[:] = -1
-            entries = Pool(p.words, 1 << 10, 1 << 9, _SETS, _NUMBERS)
+            work.local.arrays["table"][:] = -1
+            entries = Pool(p.words, 1 << 10, 1 << 9, origins=True)
             verdict = kernels.PAUSED
             while verdict != kernels.DONE:
                 verdict, entries = self._settle(before, work, entries, tally, 1 << 60, origin + 1)
-            local = work.local
+            local = work.record
             here = int(layer.parent[at])
             while local.parent[here] >= 0:
                 path.append((int(local.vertex[here]), p.unpacked(local.evicted[here])))
@@ -299,6 +267,7 @@ class HongKungSearch:
         from solvers.search import symmetry_kernels as renaming
 
         p, n = self.problem, self.problem.n
+        preds, succs = p.packed(p.preds), p.packed(p.succs)
         actual = list(range(n))
         scratch = np.zeros((1, p.words), np.uint64)
         R = P = B = 0
@@ -320,9 +289,9 @@ class HongKungSearch:
                 if code >= n:
                     B |= 1 << v
             wanted = p.as_set(p.outputs & ~B)
-            useful = kernels.useful_of(wanted, self.preds)
+            useful = kernels.useful_of(wanted, preds)
             useful_set = p.as_set(p.as_int(useful))
-            R = p.as_int(kernels.normal(p.as_set(red), useful_set, self.succs, p.weights))
+            R = p.as_int(kernels.normal(p.as_set(red), useful_set, succs, p.weights))
             if spill:
                 steps.append(Step(named(1 << v), 0, -1, False, named(R)))
             else:

@@ -29,6 +29,7 @@ from solvers.search.mask_kernels import (
     single,
     without_lowest,
 )
+from solvers.search.records import Children, Scratch
 from solvers.search.red_kernels import covered, normal, useful_of
 from solvers.search.relaxation_kernels import loads_exceed
 from solvers.search.segment_kernels import loads_by_segments
@@ -47,53 +48,34 @@ SCAN = 8192
 
 
 @numba.njit(cache=True, nogil=True)
-def too_dear(
-    R: Any,
-    P: Any,
-    blue: Any,
-    sources: Any,
-    wanted: Any,
-    useful: Any,
-    preds: Any,
-    succs: Any,
-    weights: Any,
-    values: Any,
-    most: int,
-    slack: int,
-    flow: Any,
-    through: Any,
-    queue: Any,
-    came: Any,
-) -> Any:
-    """Whether computing `wanted` needs more than `slack` words of loads that are not paid for yet."""
-    if loads_by_segments(R, blue, wanted, preds, values, most) - count(P) > slack:
-        return True
-    return loads_exceed(
-        either(R, P), blue, sources, wanted, useful, preds, succs, weights, slack, flow, through, queue, came
+def _new_scratch(game: Any) -> Any:
+    n = len(game.weights)
+    return Scratch(
+        np.zeros((1, game.preds.shape[1]), np.uint64),
+        np.zeros(MAX_STEPS, np.int64),
+        np.zeros((n, n), np.int64),
+        np.zeros(n, np.int64),
+        np.zeros(2 * n, np.int64),
+        np.zeros(2 * n, np.int64),
     )
 
 
 @numba.njit(cache=True, nogil=True)
-def root_exceeds(
-    zero: Any,
-    sources: Any,
-    outputs: Any,
-    preds: Any,
-    succs: Any,
-    weights: Any,
-    values: Any,
-    most: int,
-    slack: int,
+def _too_dear(
+    R: Any, P: Any, blue: Any, wanted: Any, useful: Any, game: Any, slack: int, scratch: Any
 ) -> Any:
+    """Whether computing `wanted` needs more than `slack` words of loads that are not paid for yet."""
+    if loads_by_segments(R, blue, wanted, game.preds, game.values, game.most) - count(P) > slack:
+        return True
+    return loads_exceed(either(R, P), blue, wanted, useful, game, slack, scratch)
+
+
+@numba.njit(cache=True, nogil=True)
+def root_exceeds(game: Any, slack: int) -> Any:
     """Whether the start needs more than `slack` words of loads."""
-    n = len(weights)
-    useful = useful_of(outputs, preds)
-    flow = np.zeros((n, n), np.int64)
-    row = np.zeros((3, 2 * n), np.int64)
-    return too_dear(
-        zero, zero, sources, sources, outputs, useful, preds, succs, weights, values, most, slack,
-        flow, row[0], row[1], row[2],
-    )  # fmt: skip
+    zero = empty_like(game.sources)
+    useful = useful_of(game.outputs, game.preds)
+    return _too_dear(zero, zero, game.sources, game.outputs, useful, game, slack, _new_scratch(game))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -118,26 +100,12 @@ def rehash_local(table: Any, slots: Any, reds: Any, paids: Any, tally: Any, zero
 
 
 @numba.njit(cache=True, nogil=True)
-def _dominated(
-    i: int,
-    settled: Any,
-    settled_count: int,
-    chain_head: Any,
-    chain_size: Any,
-    chain_state: Any,
-    chain_next: Any,
-    reds: Any,
-    paids: Any,
-    cost: Any,
-    blue: Any,
-    weights: Any,
-    unit: bool,
-    zero: Any,
-) -> Any:
+def _dominated(i: int, settled_count: int, local: Any, blue: Any, game: Any) -> Any:
     """Whether a settled state can become at least as good as state `i` by loads worth the difference."""
-    R = fetch(reds, i, 0, zero)
-    P = fetch(paids, i, 0, zero)
-    g = cost[i]
+    zero = empty_like(blue)
+    R = fetch(local.reds, i, 0, zero)
+    P = fetch(local.paids, i, 0, zero)
+    g = local.cost[i]
     # Only a state that holds every red value that is not blue can: look where the rarest of them is held.
     rare = -1
     own = minus(R, blue)
@@ -145,120 +113,73 @@ def _dominated(
     while not is_empty(pool):
         v = lowest(pool)
         pool = without_lowest(pool)
-        if rare < 0 or chain_size[v] < chain_size[rare]:
+        if rare < 0 or local.chain_size[v] < local.chain_size[rare]:
             rare = v
     k = settled_count - 1
     node = np.int64(-1)
     if rare >= 0:
-        node = np.int64(chain_head[rare])
+        node = np.int64(local.chain_head[rare])
     for _ in range(SCAN):
         if rare >= 0:
             if node < 0:
                 return False
-            t = chain_state[node]
-            node = np.int64(chain_next[node])
+            t = local.chain_state[node]
+            node = np.int64(local.chain_next[node])
         else:
             if k < 0:
                 return False
-            t = settled[k]
+            t = local.settled[k]
             k -= 1
-        missing = minus(R, fetch(reds, t, 0, zero))
+        missing = minus(R, fetch(local.reds, t, 0, zero))
         if not is_empty(both(missing, own)):
             continue
-        paid = fetch(paids, t, 0, zero)
+        paid = fetch(local.paids, t, 0, zero)
         price = (
-            words_of(missing, weights, unit)
-            + words_of(P, weights, unit)
-            - words_of(both(paid, either(missing, P)), weights, unit)
+            words_of(missing, game.weights, game.unit)
+            + words_of(P, game.weights, game.unit)
+            - words_of(both(paid, either(missing, P)), game.weights, game.unit)
         )
-        if price <= g - cost[t]:
+        if price <= g - local.cost[t]:
             return True
     return False
 
 
 @numba.njit(cache=True, nogil=True)
 def settle(
-    M: int,
-    weights: Any,
-    unit: bool,
-    preds: Any,
-    succs: Any,
-    sources: Any,
-    outputs: Any,
-    tables: Any,
-    values: Any,
-    most: int,
-    base: int,
-    limit: int,
-    sets: Any,
-    begin: Any,
-    reds: Any,
-    paids: Any,
-    cost: Any,
-    local_reds: Any,
-    local_paids: Any,
-    local_cost: Any,
-    local_parent: Any,
-    local_vertex: Any,
-    local_evicted: Any,
-    local_slot: Any,
-    local_table: Any,
-    settled: Any,
-    chain_head: Any,
-    chain_size: Any,
-    chain_state: Any,
-    chain_next: Any,
-    node_state: Any,
-    node_next: Any,
-    heads: Any,
-    next_sets: Any,
-    next_group: Any,
-    next_reds: Any,
-    next_paids: Any,
-    next_cost: Any,
-    next_origin: Any,
-    next_parent: Any,
-    next_vertex: Any,
-    next_evicted: Any,
-    group_table: Any,
-    state_table: Any,
-    tally: Any,
-    budget: int,
-    stop_group: int,
+    game: Any, layer: Any, local: Any, entries: Any, tally: Any, limit: int, budget: int, stop_group: int
 ) -> int:
     """Settle the groups of one layer up to `stop_group`, or until out of `budget` states or of room.
 
-    Costs are counted from `base` (the words of all outputs): `limit` is the highest total kept, loads still
+    Costs are counted from the words of all outputs: `limit` is the highest total kept, loads still
     to come included. A vertex stored is entered as ``v``, one computed and stored as ``v + n``.
     """
+    M, weights, unit, preds, succs, sources = game[:6]
+    outputs, tables = game.outputs, game.tables
     n = len(weights)
     zero = empty_like(sources)
     width = preds.shape[1]
-    scratch = np.zeros((1, width), np.uint64)
-    flow = np.zeros((n, n), np.int64)
-    through = np.zeros(n, np.int64)
-    queue = np.zeros(2 * n, np.int64)
-    came = np.zeros(2 * n, np.int64)
-    child_group = np.zeros(n, np.int64)
-    child_useful = np.zeros((n, width), np.uint64)
-    steps = np.zeros((n, MAX_STEPS), np.int64)
-    steps_len = np.zeros(n, np.int64)
-    child_fixers = np.zeros((n, max(1, tables.shape[0])), np.int64)
-    child_fixed = np.zeros(n, np.int64)
-    pair_steps = np.zeros(MAX_STEPS, np.int64)
+    scratch = _new_scratch(game)
+    children = Children(
+        np.zeros(n, np.int64),
+        np.zeros((n, width), np.uint64),
+        np.zeros((n, MAX_STEPS), np.int64),
+        np.zeros(n, np.int64),
+        np.zeros((n, max(1, tables.shape[0])), np.int64),
+        np.zeros(n, np.int64),
+    )
     fixers = np.zeros(max(1, tables.shape[0]), np.int64)
     cand = np.zeros(n + 1, np.int64)
     chosen = np.zeros(n + 1, np.int64)
     prefer = np.zeros((n, width), np.uint64)
-    top = limit - base
+    top = limit - game.output_words
     while tally[GROUP] < stop_group:
         gi = tally[GROUP]
-        B = fetch(sets, gi, 0, zero)
+        B = fetch(layer.sets, gi, 0, zero)
         wanted = minus(outputs, B)
         if is_empty(wanted):
-            for s in range(begin[gi], begin[gi + 1]):
-                if cost[s] + base < tally[BEST]:
-                    tally[BEST] = cost[s] + base
+            for s in range(layer.begin[gi], layer.begin[gi + 1]):
+                if layer.cost[s] + game.output_words < tally[BEST]:
+                    tally[BEST] = layer.cost[s] + game.output_words
                     tally[BEST_STATE] = s
             tally[GROUP] += 1
             continue
@@ -267,11 +188,11 @@ def settle(
         work = minus(useful, sources)
         fixed = 0
         for g in range(tables.shape[0]):
-            if same(rename(tables, g, scratch, B), B):
+            if same(rename(tables, g, scratch.row, B), B):
                 fixers[fixed] = g
                 fixed += 1
         for v in range(n):
-            child_group[v] = -2
+            children.group[v] = -2
         # A source that is kept serves as well as any blue value whose uses are among its own.
         pool = both(useful, sources)
         while not is_empty(pool):
@@ -291,68 +212,53 @@ def settle(
                 first = either(first, single(x, zero))
             put(prefer, y, 0, first)
         if tally[STARTED] == 0:
-            if begin[gi + 1] - begin[gi] + 8 > len(local_cost):
+            if layer.begin[gi + 1] - layer.begin[gi] + 8 > len(local.cost):
                 return FULL_LOCAL
             for b in range(top + 2):
-                heads[b] = -1
+                local.heads[b] = -1
             for v in range(n):
-                chain_head[v] = -1
-                chain_size[v] = 0
+                local.chain_head[v] = -1
+                local.chain_size[v] = 0
             tally[CHAINED] = 0
             tally[LOCALS] = 0
             tally[NODES] = 0
             tally[BUCKET] = 0
             tally[SETTLED] = 0
-            for s in range(begin[gi], begin[gi + 1]):
-                R = fetch(reds, s, 0, zero)
-                P = fetch(paids, s, 0, zero)
-                slot = _find_local(local_table, local_reds, local_paids, R, P)
+            for s in range(layer.begin[gi], layer.begin[gi + 1]):
+                R = fetch(layer.first, s, 0, zero)
+                P = fetch(layer.second, s, 0, zero)
+                slot = _find_local(local.table, local.reds, local.paids, R, P)
                 i = tally[LOCALS]
                 tally[LOCALS] += 1
-                local_table[slot] = i
-                local_slot[i] = slot
-                put(local_reds, i, 0, R)
-                put(local_paids, i, 0, P)
-                local_cost[i] = cost[s]
-                local_parent[i] = -1 - s
-                node_state[i] = i
-                node_next[i] = heads[cost[s]]
-                heads[cost[s]] = i
+                local.table[slot] = i
+                local.slot[i] = slot
+                put(local.reds, i, 0, R)
+                put(local.paids, i, 0, P)
+                local.cost[i] = layer.cost[s]
+                local.parent[i] = -1 - s
+                local.node_state[i] = i
+                local.node_next[i] = local.heads[layer.cost[s]]
+                local.heads[layer.cost[s]] = i
             tally[NODES] = tally[LOCALS]
             tally[STARTED] = 1
         while tally[BUCKET] <= top:
             bucket = tally[BUCKET]
-            node = heads[bucket]
+            node = local.heads[bucket]
             if node < 0:
                 tally[BUCKET] += 1
                 continue
             if tally[EXPANDED] >= budget:
                 return PAUSED
-            i = node_state[node]
-            heads[bucket] = node_next[node]
-            if local_cost[i] != bucket:
+            i = local.node_state[node]
+            local.heads[bucket] = local.node_next[node]
+            if local.cost[i] != bucket:
                 continue
-            if _dominated(
-                i,
-                settled,
-                tally[SETTLED],
-                chain_head,
-                chain_size,
-                chain_state,
-                chain_next,
-                local_reds,
-                local_paids,
-                local_cost,
-                blue,
-                weights,
-                unit,
-                zero,
-            ):
+            if _dominated(i, tally[SETTLED], local, blue, game):
                 tally[DOMINATED] += 1
                 continue
             tally[EXPANDED] += 1
-            R = fetch(local_reds, i, 0, zero)
-            P = fetch(local_paids, i, 0, zero)
+            R = fetch(local.reds, i, 0, zero)
+            P = fetch(local.paids, i, 0, zero)
             held = words_of(R, weights, unit)
             fill = -1
             pool = minus(minus(work, R), P)
@@ -414,49 +320,44 @@ def settle(
                             red = either(minus(keep, E), single(w, zero))
                             if storing:
                                 full = _enter(
-                                    w, B, red, paid, g, i, w + n, E, values, most, base, limit, gi, n,
-                                    weights, preds, succs, sources, outputs, tables,
-                                    child_group, child_useful, steps, steps_len, child_fixers, child_fixed,
-                                    pair_steps, scratch, flow, through, queue, came,
-                                    next_sets, next_group, next_reds, next_paids, next_cost, next_origin,
-                                    next_parent, next_vertex, next_evicted, group_table, state_table, tally,
+                                    w, w + n, B, red, paid, g, i, E, gi, game, children, entries, tally,
+                                    limit, scratch,
                                 )  # fmt: skip
                             else:
                                 red = normal(red, useful, succs, weights)
                                 pay = paid
                                 if fixed > 0:
                                     red, pay, _ = descend_pair(
-                                        tables, scratch, red, pay, fixers, fixed, pair_steps
+                                        tables, scratch.row, red, pay, fixers, fixed, scratch.pair_steps
                                     )
-                                if tally[LOCALS] + 2 > len(local_cost) or tally[NODES] + 2 > len(node_state):
+                                if tally[LOCALS] + 2 > len(local.cost) or tally[NODES] + 2 > len(
+                                    local.node_state
+                                ):
                                     full = FULL_LOCAL
                                     break
-                                slot = _find_local(local_table, local_reds, local_paids, red, pay)
-                                j = local_table[slot]
+                                slot = _find_local(local.table, local.reds, local.paids, red, pay)
+                                j = local.table[slot]
                                 if j < 0:
                                     j = tally[LOCALS]
                                     tally[LOCALS] += 1
-                                    local_table[slot] = j
-                                    local_slot[j] = slot
-                                    put(local_reds, j, 0, red)
-                                    put(local_paids, j, 0, pay)
-                                    local_cost[j] = -(top + 2)
+                                    local.table[slot] = j
+                                    local.slot[j] = slot
+                                    put(local.reds, j, 0, red)
+                                    put(local.paids, j, 0, pay)
+                                    local.cost[j] = -(top + 2)
                                 # A state too dear at cost g is marked -1 - g, so that it is priced once.
-                                if local_cost[j] < 0 and g < -1 - local_cost[j]:
-                                    local_cost[j] = top + 1
-                                    if too_dear(
-                                        red, pay, blue, sources, wanted, useful, preds, succs, weights,
-                                        values, most, top - g, flow, through, queue, came,
-                                    ):  # fmt: skip
-                                        local_cost[j] = -1 - g
-                                if g < local_cost[j]:
-                                    local_cost[j] = g
-                                    local_parent[j] = i
-                                    local_vertex[j] = w
-                                    put(local_evicted, j, 0, E)
-                                    node_state[tally[NODES]] = j
-                                    node_next[tally[NODES]] = heads[g]
-                                    heads[g] = tally[NODES]
+                                if local.cost[j] < 0 and g < -1 - local.cost[j]:
+                                    local.cost[j] = top + 1
+                                    if _too_dear(red, pay, blue, wanted, useful, game, top - g, scratch):
+                                        local.cost[j] = -1 - g
+                                if g < local.cost[j]:
+                                    local.cost[j] = g
+                                    local.parent[j] = i
+                                    local.vertex[j] = w
+                                    put(local.evicted, j, 0, E)
+                                    local.node_state[tally[NODES]] = j
+                                    local.node_next[tally[NODES]] = local.heads[g]
+                                    local.heads[g] = tally[NODES]
                                     tally[NODES] += 1
                             if full != 0:
                                 break
@@ -485,35 +386,31 @@ def settle(
                     g = bucket + 2 * weights[y]
                     if g > top:
                         continue
+                    red = minus(R, single(y, zero))
+                    paid = either(P, single(y, zero))
                     full = _enter(
-                        y, B, minus(R, single(y, zero)), either(P, single(y, zero)), g, i, y, zero,
-                        values, most, base, limit, gi, n,
-                        weights, preds, succs, sources, outputs, tables,
-                        child_group, child_useful, steps, steps_len, child_fixers, child_fixed,
-                        pair_steps, scratch, flow, through, queue, came,
-                        next_sets, next_group, next_reds, next_paids, next_cost, next_origin,
-                        next_parent, next_vertex, next_evicted, group_table, state_table, tally,
-                    )  # fmt: skip
+                        y, y, B, red, paid, g, i, zero, gi, game, children, entries, tally, limit, scratch
+                    )
             if full != 0:
                 # The state goes back on its list, and is expanded again from its start: the children that
                 # found room are in the table already.
-                node_next[node] = heads[bucket]
-                heads[bucket] = node
+                local.node_next[node] = local.heads[bucket]
+                local.heads[bucket] = node
                 return full
-            settled[tally[SETTLED]] = i
+            local.settled[tally[SETTLED]] = i
             tally[SETTLED] += 1
             pool = minus(R, blue)
-            while not is_empty(pool) and tally[CHAINED] < len(chain_state):
+            while not is_empty(pool) and tally[CHAINED] < len(local.chain_state):
                 v = lowest(pool)
                 pool = without_lowest(pool)
                 node = tally[CHAINED]
                 tally[CHAINED] += 1
-                chain_state[node] = i
-                chain_next[node] = chain_head[v]
-                chain_head[v] = node
-                chain_size[v] += 1
+                local.chain_state[node] = i
+                local.chain_next[node] = local.chain_head[v]
+                local.chain_head[v] = node
+                local.chain_size[v] += 1
         for i in range(tally[LOCALS]):
-            local_table[local_slot[i]] = -1
+            local.table[local.slot[i]] = -1
         tally[PEAK] = max(tally[PEAK], tally[LOCALS])
         tally[STARTED] = 0
         tally[GROUP] += 1
@@ -523,102 +420,72 @@ def settle(
 @numba.njit(cache=True, nogil=True)
 def _enter(
     v: int,
+    code: int,
     B: Any,
     red: Any,
     paid: Any,
     g: int,
-    local: int,
-    code: int,
+    parent: int,
     E: Any,
-    values: Any,
-    most: int,
-    base: int,
-    limit: int,
     gi: int,
-    n: int,
-    weights: Any,
-    preds: Any,
-    succs: Any,
-    sources: Any,
-    outputs: Any,
-    tables: Any,
-    child_group: Any,
-    child_useful: Any,
-    steps: Any,
-    steps_len: Any,
-    child_fixers: Any,
-    child_fixed: Any,
-    pair_steps: Any,
-    scratch: Any,
-    flow: Any,
-    through: Any,
-    queue: Any,
-    came: Any,
-    next_sets: Any,
-    next_group: Any,
-    next_reds: Any,
-    next_paids: Any,
-    next_cost: Any,
-    next_origin: Any,
-    next_parent: Any,
-    next_vertex: Any,
-    next_evicted: Any,
-    group_table: Any,
-    state_table: Any,
+    game: Any,
+    children: Any,
+    entries: Any,
     tally: Any,
+    limit: int,
+    scratch: Any,
 ) -> int:
     """Enter the state after storing `v` into the next layer; 0, or FULL_NEXT if there is no room."""
-    if tally[STATES] + 2 > len(next_cost) or tally[GROUPS] + 2 > len(next_sets):
+    if tally[STATES] + 2 > len(entries.cost) or tally[GROUPS] + 2 > len(entries.sets):
         return FULL_NEXT
+    tables = game.tables
     after = either(B, single(v, B))
-    wanted = minus(outputs, after)
-    if child_group[v] == -2:
-        useful = useful_of(wanted, preds)
-        put(child_useful, v, 0, useful)
+    wanted = minus(game.outputs, after)
+    if children.group[v] == -2:
+        useful = useful_of(wanted, game.preds)
+        put(children.useful, v, 0, useful)
         image = after
         if tables.shape[0] > 0:
-            image, length, fixed = descend(tables, scratch, after, steps[v], child_fixers[v])
-            steps_len[v] = length
-            child_fixed[v] = fixed
-        slot = find_group(group_table, next_sets, image)
-        if group_table[slot] < 0:
-            put(next_sets, tally[GROUPS], 0, image)
-            group_table[slot] = tally[GROUPS]
+            image, length, fixed = descend(tables, scratch.row, after, children.steps[v], children.fixers[v])
+            children.steps_len[v] = length
+            children.fixed[v] = fixed
+        slot = find_group(entries.group_table, entries.sets, image)
+        if entries.group_table[slot] < 0:
+            put(entries.sets, tally[GROUPS], 0, image)
+            entries.group_table[slot] = tally[GROUPS]
             tally[GROUPS] += 1
-        child_group[v] = group_table[slot]
-    useful = fetch(child_useful, v, 0, B)
+        children.group[v] = entries.group_table[slot]
+    useful = fetch(children.useful, v, 0, B)
     # A load paid for that can no longer serve was paid for nothing: another schedule is cheaper.
     if not is_empty(minus(paid, useful)):
         return 0
-    red = normal(red, useful, succs, weights)
-    if too_dear(
-        red, paid, either(after, sources), sources, wanted, useful, preds, succs, weights, values, most,
-        limit - base - g, flow, through, queue, came,
-    ):  # fmt: skip
+    red = normal(red, useful, game.succs, game.weights)
+    slack = limit - game.output_words - g
+    if _too_dear(red, paid, either(after, game.sources), wanted, useful, game, slack, scratch):
         return 0
     if tables.shape[0] > 0:
-        for k in range(steps_len[v]):
-            red = rename(tables, steps[v, k], scratch, red)
-            paid = rename(tables, steps[v, k], scratch, paid)
-        if child_fixed[v] > 0:
+        for k in range(children.steps_len[v]):
+            red = rename(tables, children.steps[v, k], scratch.row, red)
+            paid = rename(tables, children.steps[v, k], scratch.row, paid)
+        if children.fixed[v] > 0:
             red, paid, _ = descend_pair(
-                tables, scratch, red, paid, child_fixers[v], child_fixed[v], pair_steps
+                tables, scratch.row, red, paid, children.fixers[v], children.fixed[v], scratch.pair_steps
             )
-    group = child_group[v]
-    slot = find_state(state_table, next_group, next_reds, next_paids, group, red, paid)
-    j = state_table[slot]
+    group = children.group[v]
+    slot = find_state(entries.state_table, entries.group, entries.first, entries.second, group, red, paid)
+    j = entries.state_table[slot]
     if j < 0:
         j = tally[STATES]
         tally[STATES] += 1
-        state_table[slot] = j
-        next_group[j] = group
-        put(next_reds, j, 0, red)
-        put(next_paids, j, 0, paid)
-        next_cost[j] = limit + 1
-    if g < next_cost[j]:
-        next_cost[j] = g
-        next_origin[j] = gi
-        next_parent[j] = local
-        next_vertex[j] = code
-        put(next_evicted, j, 0, E)
+        entries.state_table[slot] = j
+        entries.group[j] = group
+        put(entries.first, j, 0, red)
+        put(entries.second, j, 0, paid)
+        entries.cost[j] = limit + 1
+    if g < entries.cost[j]:
+        entries.cost[j] = g
+        entries.origin[j] = gi
+        entries.parent[j] = parent
+        entries.vertex[j] = code
+        put(entries.evicted, j, 0, E)
     return 0

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from solvers.search.budget import Budget
 from solvers.search.pool import Pool
 from solvers.search.problem import Problem, bits
+from solvers.search.records import Settled, game_of
 from solvers.search.segments import Segments
 from solvers.search.steps import Outcome, Step
 from solvers.search.symmetry import automorphisms, byte_tables
@@ -21,8 +22,6 @@ __all__ = ["OneShotSearch"]
 # Between two looks at the clock: this many states.
 _SLICE = 50_000
 _NEVER = np.iinfo(np.int32).max
-_SETS = ("reds", "blues", "evicted")
-_NUMBERS = {"cost": np.int32, "parent": np.int32, "vertex": np.int16}
 
 
 @dataclass
@@ -31,8 +30,8 @@ class _Layer:
 
     sets: NDArray[np.uint64]
     begin: NDArray[np.int64]
-    reds: NDArray[np.uint64]
-    blues: NDArray[np.uint64]
+    first: NDArray[np.uint64]
+    second: NDArray[np.uint64]
     cost: NDArray[np.int32]
     parent: NDArray[np.int32]
     vertex: NDArray[np.int16]
@@ -40,6 +39,11 @@ class _Layer:
 
     def __len__(self) -> int:
         return len(self.cost)
+
+    @property
+    def record(self) -> Settled:
+        """The arrays in the kernels' form."""
+        return Settled(self.sets, self.begin, self.first, self.second, self.cost)
 
     @property
     def bytes_used(self) -> int:
@@ -53,8 +57,8 @@ def _start(cost: int, words: int) -> _Layer:
     return _Layer(
         sets=empty,
         begin=np.array([0, 1], np.int64),
-        reds=empty,
-        blues=empty,
+        first=empty,
+        second=empty,
         cost=np.array([cost], np.int32),
         parent=np.zeros(1, np.int32),
         vertex=np.zeros(1, np.int16),
@@ -82,11 +86,6 @@ class OneShotSearch:
         self.perms = automorphisms(p) if symmetry else []
         self.tables = byte_tables(p, self.perms)
         self.segments = Segments.none(p)
-        self.sources = p.as_set(p.sources)
-        self.everything = p.as_set(((1 << p.n) - 1) & ~p.sources)
-        self.stored_early = p.as_set(p.mask([v for v in range(p.n) if p.is_output[v] and p.succs[v]]))
-        self.preds = p.packed(p.preds)
-        self.succs = p.packed(p.succs)
         self.dominated = 0
 
     def run(
@@ -157,20 +156,14 @@ class OneShotSearch:
         from solvers.search import one_shot_kernels as kernels
 
         p, w = self.problem, self.problem.words
+        game = game_of(p, self.tables, self.segments)
         alive = np.ones(len(layer), dtype=np.bool_)
         room = max(1 << 10, min(2 * len(layer), 1 << 22))
-        pool = Pool(w, room, 2 * len(layer.sets) + 2 * p.n + 64, _SETS, _NUMBERS)
+        pool = Pool(w, room, 2 * len(layer.sets) + 2 * p.n + 64, origins=False)
         tally[[kernels.GROUP, kernels.STATE, kernels.GROUPS, kernels.STATES]] = 0
         while True:
-            a = pool.arrays
             before = int(tally[kernels.EXPANDED])
-            verdict = kernels.expand(
-                p.M, p.weights, p.unit, self.preds, self.succs, self.sources, self.stored_early,
-                self.everything, self.tables, self.segments.values, self.segments.most, limit,
-                layer.sets, layer.begin, layer.reds, layer.blues, layer.cost, alive,
-                pool.groups, pool.group, a["reds"], a["blues"], a["cost"], a["parent"], a["vertex"],
-                a["evicted"], pool.group_table, pool.state_table, tally, before + _SLICE,
-            )  # fmt: skip
+            verdict = kernels.expand(game, layer.record, alive, pool.record, tally, limit, before + _SLICE)
             if verdict == kernels.FULL:
                 pool = pool.grown(int(tally[kernels.STATES]), int(tally[kernels.GROUPS]), p.zero)
             spent = int(tally[kernels.EXPANDED]) - before
@@ -185,11 +178,11 @@ class OneShotSearch:
     def _next_layer(self, pool: Pool, states: int, groups: int) -> _Layer:
         from solvers.search import one_shot_kernels as kernels
 
-        a = {name: array[:states] for name, array in pool.arrays.items()}
+        a = pool.arrays
         order, begin = kernels.sort_layer(
-            pool.group[:states], a["cost"], a["reds"], a["blues"], groups, self.problem.zero
+            pool.group[:states], a["cost"][:states], a["first"], a["second"], groups, self.problem.zero
         )
-        return _Layer(pool.groups[:groups].copy(), begin, **{name: array[order] for name, array in a.items()})
+        return _Layer(begin=begin, **pool.layer(states, groups, order))
 
     def _trace(self, history: list[Any], goal: int) -> list[Step]:
         """The steps to a goal state: back along the parents, then forward through the renamings."""
@@ -253,8 +246,8 @@ def _narrowed(layer: _Layer, beam: int) -> _Layer:
     return _Layer(
         sets=layer.sets,
         begin=begin,
-        reds=layer.reds[keep],
-        blues=layer.blues[keep],
+        first=layer.first[keep],
+        second=layer.second[keep],
         cost=layer.cost[keep],
         parent=layer.parent[keep],
         vertex=layer.vertex[keep],

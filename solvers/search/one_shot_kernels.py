@@ -81,28 +81,19 @@ def sort_layer(group_of: Any, cost: Any, reds: Any, blues: Any, groups: int, zer
 
 
 @numba.njit(cache=True, nogil=True)
-def _dominated(
-    s: int,
-    first: int,
-    alive: Any,
-    reds: Any,
-    blues: Any,
-    cost: Any,
-    sources: Any,
-    weights: Any,
-    unit: bool,
-    zero: Any,
-) -> Any:
+def _dominated(s: int, first: int, alive: Any, layer: Any, game: Any) -> Any:
     """Whether a state before `s` in its group can become as good as `s` for no more than the difference."""
-    R = fetch(reds, s, 0, zero)
-    B = fetch(blues, s, 0, zero)
-    f = cost[s]
+    weights, unit, sources = game.weights, game.unit, game.sources
+    zero = empty_like(sources)
+    R = fetch(layer.first, s, 0, zero)
+    B = fetch(layer.second, s, 0, zero)
+    f = layer.cost[s]
     for t in range(first, s):
         if not alive[t]:
             continue
-        slack = f - cost[t]
-        other = fetch(reds, t, 0, zero)
-        stored = fetch(blues, t, 0, zero)
+        slack = f - layer.cost[t]
+        other = fetch(layer.first, t, 0, zero)
+        stored = fetch(layer.second, t, 0, zero)
         extra = minus(other, R)
         fresh = minus(minus(extra, stored), sources)
         missing = minus(both(B, other), stored)
@@ -120,43 +111,15 @@ def _dominated(
 
 
 @numba.njit(cache=True, nogil=True)
-def expand(
-    M: int,
-    weights: Any,
-    unit: bool,
-    preds: Any,
-    succs: Any,
-    sources: Any,
-    stored_early: Any,
-    everything: Any,
-    tables: Any,
-    values: Any,
-    most: int,
-    limit: int,
-    group_sets: Any,
-    begin: Any,
-    reds: Any,
-    blues: Any,
-    cost: Any,
-    alive: Any,
-    next_sets: Any,
-    next_group: Any,
-    next_reds: Any,
-    next_blues: Any,
-    next_cost: Any,
-    next_parent: Any,
-    next_vertex: Any,
-    next_evicted: Any,
-    group_table: Any,
-    state_table: Any,
-    tally: Any,
-    budget: int,
-) -> int:
+def expand(game: Any, layer: Any, alive: Any, entries: Any, tally: Any, limit: int, budget: int) -> int:
     """Expand states of one layer into the next one until done, out of `budget` states, or out of room.
 
-    `sources`, `stored_early` (needed outputs) and `everything` (all vertices to compute) are sets; `limit` is
-    the highest cost kept. The cursors in `tally` say where to go on.
+    `alive` marks the states that nothing dominates; `limit` is the highest cost kept. The cursors in `tally`
+    say where to go on.
     """
+    M, weights, unit, preds, succs, sources = game[:6]
+    everything, stored_early, tables = game.computed, game.needed_outputs, game.tables
+    values, most = game.values, game.most
     n = len(weights)
     zero = empty_like(sources)
     rest = np.zeros((n, preds.shape[1]), dtype=np.uint64)
@@ -178,14 +141,14 @@ def expand(
     price = np.zeros(n, dtype=np.int64)
     chosen = np.zeros(n + 1, dtype=np.int64)
     symmetric = tables.shape[0] > 0
-    groups = len(begin) - 1
+    groups = len(layer.begin) - 1
     start_state = tally[STATE]
     for gi in range(tally[GROUP], groups):
-        C = fetch(group_sets, gi, 0, zero)
+        C = fetch(layer.sets, gi, 0, zero)
         if same(C, everything):
-            for s in range(begin[gi], begin[gi + 1]):
-                if cost[s] < tally[BEST]:
-                    tally[BEST] = cost[s]
+            for s in range(layer.begin[gi], layer.begin[gi + 1]):
+                if layer.cost[s] < tally[BEST]:
+                    tally[BEST] = layer.cost[s]
                     tally[BEST_PARENT] = s
             continue
         # What depends on C alone is worked out once for all its states.
@@ -242,24 +205,24 @@ def expand(
                     dead = either(dead, single(u, zero))
             put(killed, w, 0, dead)
             child_group[w] = -2
-        for s in range(max(begin[gi], start_state), begin[gi + 1]):
+        for s in range(max(layer.begin[gi], start_state), layer.begin[gi + 1]):
             if tally[EXPANDED] >= budget:
                 tally[GROUP] = gi
                 tally[STATE] = s
                 return PAUSED
-            if tally[STATES] + 1 >= len(next_group) or tally[GROUPS] + n >= len(next_sets):
+            if tally[STATES] + 1 >= len(entries.group) or tally[GROUPS] + n >= len(entries.sets):
                 tally[GROUP] = gi
                 tally[STATE] = s
                 return FULL
             tally[EXPANDED] += 1
-            f = np.int64(cost[s])
-            if f > limit or _dominated(s, begin[gi], alive, reds, blues, cost, sources, weights, unit, zero):
+            f = np.int64(layer.cost[s])
+            if f > limit or _dominated(s, layer.begin[gi], alive, layer, game):
                 alive[s] = False
                 tally[DOMINATED] += 1
                 continue
             alive[s] = True
-            R = fetch(reds, s, 0, zero)
-            B = fetch(blues, s, 0, zero)
+            R = fetch(layer.first, s, 0, zero)
+            B = fetch(layer.second, s, 0, zero)
             cheap = either(B, sources)
             held = words_of(R, weights, unit)
             # A vertex whose computation cannot hurt is the only child.
@@ -332,7 +295,9 @@ def expand(
                                 if freed - weights[cand[chosen[k]]] >= need:
                                     minimal = False
                         if minimal:
-                            if tally[STATES] + 1 >= len(next_group) or tally[GROUPS] + n >= len(next_sets):
+                            if tally[STATES] + 1 >= len(entries.group) or tally[GROUPS] + n >= len(
+                                entries.sets
+                            ):
                                 tally[GROUP] = gi
                                 tally[STATE] = s
                                 return FULL
@@ -360,12 +325,12 @@ def expand(
                                     steps_len[w] = length
                                     fixers_len[w] = fixed
                                 put(child_set, w, 0, image)
-                                slot = find_group(group_table, next_sets, image)
-                                if group_table[slot] < 0:
-                                    put(next_sets, tally[GROUPS], 0, image)
-                                    group_table[slot] = tally[GROUPS]
+                                slot = find_group(entries.group_table, entries.sets, image)
+                                if entries.group_table[slot] < 0:
+                                    put(entries.sets, tally[GROUPS], 0, image)
+                                    entries.group_table[slot] = tally[GROUPS]
                                     tally[GROUPS] += 1
-                                child_group[w] = group_table[slot]
+                                child_group[w] = entries.group_table[slot]
                             blu = both(blue, red)
                             if symmetric:
                                 for k in range(steps_len[w]):
@@ -376,21 +341,29 @@ def expand(
                                         tables, scratch, red, blu, fixers[w], fixers_len[w], pair_steps
                                     )
                             group = child_group[w]
-                            slot = find_state(state_table, next_group, next_reds, next_blues, group, red, blu)
-                            i2 = state_table[slot]
+                            slot = find_state(
+                                entries.state_table,
+                                entries.group,
+                                entries.first,
+                                entries.second,
+                                group,
+                                red,
+                                blu,
+                            )
+                            i2 = entries.state_table[slot]
                             if i2 < 0:
                                 i2 = tally[STATES]
                                 tally[STATES] += 1
-                                state_table[slot] = i2
-                                next_group[i2] = group
-                                put(next_reds, i2, 0, red)
-                                put(next_blues, i2, 0, blu)
-                                next_cost[i2] = limit + 1
-                            if f + paid < next_cost[i2]:
-                                next_cost[i2] = f + paid
-                                next_parent[i2] = s
-                                next_vertex[i2] = w
-                                put(next_evicted, i2, 0, E)
+                                entries.state_table[slot] = i2
+                                entries.group[i2] = group
+                                put(entries.first, i2, 0, red)
+                                put(entries.second, i2, 0, blu)
+                                entries.cost[i2] = limit + 1
+                            if f + paid < entries.cost[i2]:
+                                entries.cost[i2] = f + paid
+                                entries.parent[i2] = s
+                                entries.vertex[i2] = w
+                                put(entries.evicted, i2, 0, E)
                         if depth == 0:
                             break
                     elif at < size:

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Pool", "table_size"]
+from solvers.search.problem import table_size
+from solvers.search.records import Growing
 
-
-def table_size(entries: int) -> int:
-    """Slots of a hash table for so many entries: a power of two, at most half full."""
-    return 1 << max(4, (2 * entries - 1).bit_length())
+__all__ = ["Pool"]
 
 
 class Pool:
@@ -24,23 +22,36 @@ class Pool:
         Machine words per set.
     room, groups_room : int
         States and groups for which there is room.
-    sets : tuple of str
-        Names of the state's two sets, and of further arrays of sets.
-    numbers : mapping of str to dtype
-        Further arrays.
+    origins : bool
+        Whether states remember their parent's group.
     """
 
-    def __init__(
-        self, words: int, room: int, groups_room: int, sets: tuple[str, ...], numbers: dict[str, Any]
-    ) -> None:
+    def __init__(self, words: int, room: int, groups_room: int, *, origins: bool) -> None:
         self.words, self.room, self.groups_room = words, room, groups_room
-        self._sets, self._numbers = sets, numbers
+        self.origins = origins
         self.groups = np.empty((groups_room, words), np.uint64)
         self.group = np.empty(room, np.int32)
-        self.arrays: dict[str, NDArray[Any]] = {name: np.empty((room, words), np.uint64) for name in sets}
-        self.arrays |= {name: np.empty(room, kind) for name, kind in numbers.items()}
+        self.arrays: dict[str, NDArray[Any]] = {
+            "first": np.empty((room, words), np.uint64),
+            "second": np.empty((room, words), np.uint64),
+            "evicted": np.empty((room, words), np.uint64),
+            "cost": np.empty(room, np.int32),
+            "origin": np.empty(room if origins else 0, np.int32),
+            "parent": np.empty(room, np.int32),
+            "vertex": np.empty(room, np.int16),
+        }
         self.group_table = np.full(table_size(groups_room), -1, np.int32)
         self.state_table = np.full(table_size(room), -1, np.int32)
+
+    @property
+    def record(self) -> Growing:
+        """The arrays in the kernels' form."""
+        return Growing(self.groups, self.group, self.group_table, self.state_table, **self.arrays)
+
+    def layer(self, states: int, groups: int, order: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """The arrays of all states in the order given, and the groups' sets."""
+        kept = {name: array[:states][order] for name, array in self.arrays.items() if len(array)}
+        return {"sets": self.groups[:groups].copy()} | kept
 
     @property
     def bytes_used(self) -> int:
@@ -58,14 +69,13 @@ class Pool:
             self.words,
             self.room * 2 if full_states else self.room,
             self.groups_room if full_states else self.groups_room * 2,
-            self._sets,
-            self._numbers,
+            origins=self.origins,
         )
         bigger.groups[:groups] = self.groups[:groups]
         bigger.group[:states] = self.group[:states]
         for name, array in self.arrays.items():
-            bigger.arrays[name][:states] = array[:states]
-        first, second = (bigger.arrays[name] for name in self._sets[:2])
+            bigger.arrays[name][: min(states, len(array))] = array[:states]
+        first, second = bigger.arrays["first"], bigger.arrays["second"]
         table_kernels.rehash(
             bigger.group_table,
             bigger.state_table,

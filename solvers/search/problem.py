@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pebble.instance import Instance
 
-__all__ = ["MAX_VERTICES", "Problem", "bits", "mask_words"]
+__all__ = ["MAX_VERTICES", "Problem", "bits", "mask_words", "table_size"]
 
 # Four words: compiled code for sets is unrolled word by word, which pays while the words are few.
 MAX_VERTICES = 256
@@ -36,6 +36,11 @@ def bits(mask: int) -> list[int]:
         found.append(low.bit_length() - 1)
         mask ^= low
     return found
+
+
+def table_size(entries: int) -> int:
+    """Slots of a hash table for so many entries: a power of two, at most half full."""
+    return 1 << max(4, (2 * entries - 1).bit_length())
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,27 +29,13 @@ __all__ = ["loads_exceed"]
 
 
 @numba.njit(cache=True, nogil=True)
-def loads_exceed(
-    have: Any,
-    blue: Any,
-    sources: Any,
-    wanted: Any,
-    useful: Any,
-    preds: Any,
-    succs: Any,
-    weights: Any,
-    slack: int,
-    flow: Any,
-    through: Any,
-    queue: Any,
-    came: Any,
-) -> Any:
+def loads_exceed(have: Any, blue: Any, wanted: Any, useful: Any, game: Any, slack: int, scratch: Any) -> Any:
     """Whether computing `wanted` needs more than `slack` words of loads even in unlimited memory.
 
     `have` costs nothing (red or already paid for), `blue` can be loaded, everything else must be computed.
-    `flow` (n, n), `through` (n,), `queue` (2n,) and `came` (2n,) are scratch; the first two are all zero
-    before and after.
+    The scratch's `flow` and `through` are zero before and after.
     """
+    preds, weights, sources = game.preds, game.weights, game.sources
     total = 0
     zero = empty_like(have)
     candidates = minus(useful, sources)
@@ -85,32 +71,19 @@ def loads_exceed(
             forced = without_lowest(forced)
         if total > slack:
             return True
-    total += _least_cut(
-        have, blue, sources, goal, preds, succs, weights, slack - total, flow, through, queue, came
-    )
+    total += _least_cut(have, blue, goal, game, slack - total, scratch)
     return total > slack
 
 
 @numba.njit(cache=True, nogil=True)
-def _least_cut(
-    have: Any,
-    blue: Any,
-    sources: Any,
-    goal: Any,
-    preds: Any,
-    succs: Any,
-    weights: Any,
-    slack: int,
-    flow: Any,
-    through: Any,
-    queue: Any,
-    came: Any,
-) -> int:
+def _least_cut(have: Any, blue: Any, goal: Any, game: Any, slack: int, scratch: Any) -> int:
     """Words of the least cut of blue vertices between the sources and `goal`, or a value above `slack`.
 
     Augmenting paths (Ford & Fulkerson 1956) in the graph whose vertices are split in two: `2 v` is where
     paths enter v, `2 v + 1` where they leave it; a blue vertex lets its words through, the others anything.
     """
+    preds, succs, weights, sources = game.preds, game.succs, game.weights, game.sources
+    flow, through, queue, came = scratch.flow, scratch.through, scratch.queue, scratch.came
     zero = empty_like(have)
     # The vertices that lie between.
     region = goal

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.search.pool import table_size
-from solvers.search.problem import Problem, bits
+from solvers.search.problem import Problem, bits, table_size
 
 __all__ = ["Segments", "segments_of"]
 
