@@ -46,6 +46,10 @@ class Budget:
         """Count states."""
         self.spent += states
 
+    def slice(self, states: int) -> int:
+        """States to expand before the next look at the limits: at most `states`, and no more than are left."""
+        return states if self.nodes is None else max(1, min(states, self.nodes - self.spent))
+
     def exhausted(self) -> bool:
         """Whether time or states have run out."""
         if self.deadline is not None and time.perf_counter() >= self.deadline:

@@ -224,7 +224,9 @@ class HongKungSearch:
         kept = sum(old.bytes_used for old in history)
         while True:
             before = int(tally[kernels.EXPANDED])
-            verdict, entries = self._settle(layer, work, entries, tally, before + _SLICE, len(layer.sets))
+            verdict, entries = self._settle(
+                layer, work, entries, tally, before + budget.slice(_SLICE), len(layer.sets)
+            )
             spent = int(tally[kernels.EXPANDED]) - before
             budget.spend(spent)
             if on_slice is not None:

@@ -163,7 +163,9 @@ class OneShotSearch:
         tally[[kernels.GROUP, kernels.STATE, kernels.GROUPS, kernels.STATES]] = 0
         while True:
             before = int(tally[kernels.EXPANDED])
-            verdict = kernels.expand(game, layer.record, alive, pool.record, tally, limit, before + _SLICE)
+            verdict = kernels.expand(
+                game, layer.record, alive, pool.record, tally, limit, before + budget.slice(_SLICE)
+            )
             if verdict == kernels.FULL:
                 pool = pool.grown(int(tally[kernels.STATES]), int(tally[kernels.GROUPS]), p.zero)
             spent = int(tally[kernels.EXPANDED]) - before
