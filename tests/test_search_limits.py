@@ -39,8 +39,8 @@ def _assert_honest(result: Result) -> None:
         (Limit(nodes=1), "nodes"),
         (Limit(nodes=4_000), "nodes"),
         (Limit(memory_mb=0.01), "memory"),
-        (Limit(memory_mb=0.5, time=20), "memory"),
-        (Limit(gap=0.3), "gap"),
+        (Limit(memory_mb=0.1), "memory"),
+        (Limit(gap=0.8), "gap"),
     ],
 )
 def test_a_limit_proves_nothing_that_is_not_proved(rules: str, limit: Limit, hit: str) -> None:

@@ -47,7 +47,7 @@ class Budget:
         self.spent += states
 
     def slice(self, states: int) -> int:
-        """States to expand before the next look at the limits: at most `states`, and no more than are left."""
+        """States to expand before the next look at the limits: `states`, or fewer if fewer are left."""
         return states if self.nodes is None else max(1, min(states, self.nodes - self.spent))
 
     def exhausted(self) -> bool:
