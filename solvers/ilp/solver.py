@@ -18,8 +18,9 @@ from solvers.standing import Clock, Standing, infeasible
 __all__ = ["ILP", "IntegerProgram", "export_model"]
 
 _DEFAULT_MEMORY_MB = 4096.0
-# Conflicts that CP-SAT may spend on a question before the other one is asked; doubled every round.
+# Conflicts that CP-SAT may spend on a question before the other one is asked, and their growth by round.
 _FIRST_SLICE = 20_000
+_SLICE_GROWTH = 4
 _ONE_SHOT = "one-shot"
 
 
@@ -208,7 +209,7 @@ class IntegerProgram:
                     floor = most + 1
                     self._prove(run, floor)
                 standing.report()
-            conflicts *= 2
+            conflicts *= _SLICE_GROWTH
         assert standing.io is not None
         return standing.closed or floor >= standing.io
 
