@@ -47,3 +47,11 @@ REGISTRY.register(
 REGISTRY.register(
     "tiled", "strategies.linear_algebra:TILED", "matmul and a1xa2t: output tiles resident, operands streamed"
 )
+REGISTRY.register(
+    "blocked",
+    "strategies.blocked:BLOCKED",
+    "fft, stencils, grids, pyramids: blocks of points or bands of steps that fit",
+)
+REGISTRY.register(
+    "auto", "strategies.portfolio:AUTO", "any graph: all of these, the best replayed and searched"
+)

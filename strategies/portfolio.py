@@ -1,0 +1,152 @@
+"""`auto`: whatever plays the instance, the cheapest kept, its order replayed and searched further."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from graphs.catalog import REGISTRY as BUILDERS
+from graphs.spec import GraphSpec
+from pebble.errors import UnsupportedInstanceError
+from pebble.instance import Instance
+from pebble.referee import verify
+from pebble.result import Limit
+from pebble.schedule import Schedule
+from strategies.catalog import REGISTRY
+from strategies.eviction import BELADY, Eviction
+from strategies.protocol import Countable, Strategy
+from strategies.replaying import replay
+
+__all__ = ["AUTO", "Auto"]
+
+# Of the tile programs, priced by count, those within this factor of the best are played, at most so many.
+_CLOSE = 1.3
+_MOST_PLAYED = 3
+# On larger graphs that a strategy of their own plays, generic orders are not tried.
+_MANY_EDGES = 200_000
+# Schedules of more moves are not replayed to polish them unless a limit asks for more.
+_MOST_POLISHED = 40_000_000
+
+
+class Auto:
+    """The best schedule that the registered strategies find, whatever the graph.
+
+    Tile programs are priced by `count` and the cheapest few are played; every other registered strategy that
+    supports the instance is played, third parties' included; generic orders are tried with Belady's rule. The
+    orders of the best are replayed, with their recomputation, and a local search starts from there.
+
+    Attributes
+    ----------
+    name : str
+    options : mapping
+
+    Examples
+    --------
+    >>> import graphs
+    >>> AUTO(Instance(graphs.build("fft:16"), M=6)).claim <= 64
+    True
+    """
+
+    name = "auto"
+    options: Mapping[str, str] = {}
+
+    def __call__(
+        self, instance: Instance, *, limit: Limit | None = None, seed: int = 0, **options: Any
+    ) -> Schedule:
+        """Play `instance`.
+
+        Parameters
+        ----------
+        instance : Instance
+        limit : Limit, optional
+            `time` in seconds: past it nothing further is tried; one schedule is made in any case.
+        seed : int
+            Handed on to the strategies.
+
+        Raises
+        ------
+        InfeasibleInstanceError, UnsupportedInstanceError
+        """
+        unknown = [key for key in options if key not in self.options]
+        if unknown:
+            raise UnsupportedInstanceError(f"strategy '{self.name}' has no option '{unknown[0]}'")
+        instance.require_feasible()
+        limit = limit or Limit()
+        start = time.monotonic()
+        best: Schedule | None = None
+        made: list[str] = []
+        played: list[Schedule] = []
+
+        def left() -> Limit:
+            seconds = None if limit.time is None else max(0.0, limit.time - (time.monotonic() - start))
+            return replace(limit, time=seconds)
+
+        def keep(schedule: Schedule) -> None:
+            nonlocal best
+            made.append(schedule.producer)
+            if best is None or _claim(schedule) < _claim(best):
+                best = schedule
+
+        for strategy in candidates(instance):
+            if best is None or left().time != 0.0:
+                schedule = strategy(instance, limit=left(), seed=seed)
+                # Third parties' claims are taken from nobody but the referee.
+                played.append(replace(schedule, claim=verify(schedule).io))
+                keep(played[-1])
+        if best is None or (instance.cdag.num_edges <= _MANY_EDGES and left().time != 0.0):
+            keep(BELADY(instance, limit=left(), seed=seed))
+        assert best is not None
+        for schedule in sorted(played, key=_claim):
+            if len(schedule) <= _MOST_POLISHED and left().time != 0.0:
+                polished = replay(instance, schedule.order(), seed=seed)
+                keep(replace(polished, producer=f"{schedule.producer} replayed"))
+        return replace(best, producer=self.name, seed=seed, info={"from": best.producer, "tried": made})
+
+    def supports(self, instance: Instance) -> str | None:
+        """None: every graph is played."""
+        return None
+
+    def least_M(self, instance: Instance) -> int:
+        """The graph's own least M."""
+        return instance.least_M
+
+
+def candidates(instance: Instance) -> list[Strategy]:
+    """The registered strategies that may play `instance` well, tile programs by their exact count.
+
+    The generic ones (an order, then eviction) and `auto` itself are left out.
+    """
+    others: list[Strategy] = []
+    priced: list[tuple[int, Strategy]] = []
+    for name in REGISTRY.names():
+        if not REGISTRY.info(name).available:
+            continue
+        strategy = REGISTRY.get(name)
+        if isinstance(strategy, Eviction | Auto) or strategy.supports(instance) is not None:
+            continue
+        if strategy.least_M(instance) > instance.M:
+            continue
+        spec = _spec(instance)
+        if isinstance(strategy, Countable) and spec is not None and strategy.count_supports(spec) is None:
+            priced.append((strategy.count(spec, instance.M)[0].io, strategy))
+        else:
+            others.append(strategy)
+    priced.sort(key=lambda entry: entry[0])
+    close = [s for io, s in priced if io <= _CLOSE * priced[0][0]]
+    return close[:_MOST_PLAYED] + others
+
+
+def _spec(instance: Instance) -> GraphSpec | None:
+    """The spec that the graph was built from; None for custom graphs."""
+    cdag = instance.cdag
+    return GraphSpec.parse(cdag.name) if cdag.family and cdag.family in BUILDERS else None
+
+
+def _claim(schedule: Schedule) -> int:
+    assert schedule.claim is not None
+    return schedule.claim
+
+
+AUTO = Auto()
