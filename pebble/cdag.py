@@ -434,6 +434,12 @@ class CDAG:
             f"{len(self.sources)} sources, {len(self.sinks)} sinks>"
         )
 
+    def _repr_svg_(self) -> str | None:
+        """The graph as notebooks show it; None, for the text, where it is too large to lay out."""
+        from pebble.draw.svg import MOST_LAID_OUT, graph_svg
+
+        return graph_svg(self) if self.num_vertices <= MOST_LAID_OUT else None
+
 
 def _as_arrays(provenance: dict[str, Any]) -> dict[str, Any]:
     """The same fields with lists of ops, constants and tensor ids turned into arrays."""

@@ -305,6 +305,16 @@ class Game:
     def __repr__(self) -> str:
         return f"<Game {self}, {len(self)} moves, I/O {self.io}, on {self.instance!r}>"
 
+    def _repr_svg_(self) -> str | None:
+        """The position as notebooks show it; None, for the text, where the graph is too large."""
+        from pebble.draw.position import Position
+        from pebble.draw.svg import MOST_LAID_OUT, position_svg
+
+        cdag = self.instance.cdag
+        if cdag.num_vertices > MOST_LAID_OUT:
+            return None
+        return position_svg(cdag, Position.of(cdag, self._red, self._blue, self._computed))
+
 
 def _as_move(move: Move | str) -> Move:
     return Move.parse(move) if isinstance(move, str) else move

@@ -193,3 +193,9 @@ class Result:
         from pebble.draw.report import result_text
 
         return result_text(self)
+
+    def _repr_html_(self) -> str:
+        """The figures and the schedule, as notebooks show a result."""
+        from pebble.draw.report import result_html
+
+        return result_html(self)

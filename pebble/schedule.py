@@ -122,3 +122,9 @@ class Schedule:
         by = f" by {self.producer}" if self.producer else ""
         claim = "" if self.claim is None else f", claims I/O {self.claim}"
         return f"<Schedule{by} for {self.instance!r}: {len(self)} moves{claim}>"
+
+    def _repr_svg_(self) -> str:
+        """Vertices over time, as notebooks show a schedule; it is refereed first."""
+        from pebble.draw.svg_strip import schedule_svg
+
+        return schedule_svg(self)

@@ -18,8 +18,10 @@ from pebble.cli.info import info
 from pebble.cli.listing import list_names
 from pebble.cli.output import note
 from pebble.cli.play import play
+from pebble.cli.show import show
 from pebble.cli.solve import solve
 from pebble.cli.verify import verify
+from pebble.cli.view import view
 from pebble.errors import (
     IllegalMoveError,
     IncompleteScheduleError,
@@ -46,6 +48,8 @@ app.command("count")(count)
 app.command("bound")(bound)
 app.command("solve")(solve)
 app.command("verify")(verify)
+app.command("show")(show)
+app.command("view")(view)
 app.command("doctor")(doctor)
 
 # Typer brings its own copy of click or uses the installed one: the base classes are found through its name.

@@ -1,4 +1,4 @@
-"""A result as a few lines of text that read at a glance."""
+"""A result that reads at a glance: a few lines of text, or a table of HTML with the schedule's picture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pebble.result import Result
 if TYPE_CHECKING:
     from pebble.schedule import Schedule
 
-__all__ = ["result_text"]
+__all__ = ["result_html", "result_text"]
 
 _TITLE_WIDTH = 46
 _LABEL_WIDTH = 13
@@ -74,6 +74,43 @@ def result_text(result: Result) -> str:
     rows += [(name, _figure(value), "") for name, value in result.stats.items() if _is_plain(value)]
     lines = [f"    {name:<{_LABEL_WIDTH}}{value:>{width}}  {rest}".rstrip() for name, value, rest in rows]
     return "\n".join([title, *lines])
+
+
+def result_html(result: Result) -> str:
+    """A table of the cost, the bound and the gap, and below it the schedule over time.
+
+    Parameters
+    ----------
+    result : Result
+        Its schedule, if any, is refereed again for the figures shown.
+
+    Returns
+    -------
+    str
+        HTML without scripts or style sheets.
+    """
+    from html import escape
+
+    bound = "none proved" if result.bound is None else f"{result.bound.name} ({result.bound.source})"
+    rows = [("status", result.status.value), ("method", result.method)]
+    picture = ""
+    if result.schedule is not None:
+        from pebble.draw.svg_strip import schedule_svg
+        from pebble.referee import verify
+
+        cost = verify(result.schedule)
+        rows.insert(0, ("instance", repr(result.schedule.instance).strip("<>")))
+        rows.append(("I/O cost", f"{cost.io:,} words: {cost.loads:,} loaded, {cost.stores:,} stored"))
+        rows.append(("computes", f"{cost.computes:,}, of which {cost.recomputes:,} again"))
+        rows.append(("peak red", f"{cost.peak_red:,} of {result.schedule.instance.M:,} words"))
+        picture = schedule_svg(result.schedule)
+    rows.append(("lower bound", f"{result.lower_bound:,} words: {bound}"))
+    if result.gap is not None:
+        rows.append(("gap", f"{result.gap:.1%}"))
+    if result.limit_hit:
+        rows.append(("limit", result.limit_hit))
+    cells = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows)
+    return f"<table>{cells}</table>{picture}"
 
 
 def _recomputed(schedule: Schedule) -> str:
