@@ -32,7 +32,7 @@ from solvers.search.mask_kernels import (
 from solvers.search.records import Children, Scratch
 from solvers.search.red_kernels import covered, normal, useful_of
 from solvers.search.relaxation_kernels import loads_exceed
-from solvers.search.segment_kernels import loads_by_segments
+from solvers.search.segment_kernels import segments_exceed
 from solvers.search.symmetry_kernels import MAX_STEPS, descend, descend_pair, rename
 from solvers.search.table_kernels import find_group, find_state, words_of
 
@@ -65,7 +65,7 @@ def _too_dear(
     R: Any, P: Any, blue: Any, wanted: Any, useful: Any, game: Any, slack: int, scratch: Any
 ) -> Any:
     """Whether computing `wanted` needs more than `slack` words of loads that are not paid for yet."""
-    if loads_by_segments(R, blue, wanted, game.preds, game.values, game.most) - count(P) > slack:
+    if segments_exceed(R, blue, wanted, useful, game, slack + count(P)):
         return True
     return loads_exceed(either(R, P), blue, wanted, useful, game, slack, scratch)
 

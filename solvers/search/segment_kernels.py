@@ -8,6 +8,7 @@ import numba
 import numpy as np
 
 from solvers.search.mask_kernels import (
+    both,
     count,
     either,
     empty_like,
@@ -22,7 +23,7 @@ from solvers.search.mask_kernels import (
     without_lowest,
 )
 
-__all__ = ["closure", "loads_by_segments", "segments", "worth", "worths"]
+__all__ = ["closure", "segments", "segments_exceed", "worth", "worths"]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -178,8 +179,11 @@ def worths(rows: Any, count_rows: int, values: Any, out: Any, zero: Any) -> None
 
 
 @numba.njit(cache=True, nogil=True)
-def loads_by_segments(R: Any, blue: Any, wanted: Any, preds: Any, values: Any, most: Any) -> Any:
-    """Loads that computing `wanted` takes at least when `most` is the worth of the richest segment."""
+def segments_exceed(R: Any, blue: Any, wanted: Any, useful: Any, game: Any, slack: int) -> Any:
+    """Whether computing `wanted` takes more than `slack` loads, paid for or not, by the worth of segments."""
+    most = game.most
+    if most == 0:
+        return False
     # What must be computed: neither red nor blue, and needed by something that must be.
     todo = minus(wanted, R)
     needed = todo
@@ -187,19 +191,12 @@ def loads_by_segments(R: Any, blue: Any, wanted: Any, preds: Any, values: Any, m
     while not is_empty(todo):
         v = lowest(todo)
         todo = without_lowest(todo)
-        total += values[v]
-        new = minus(minus(minus(fetch(preds, v, 0, R), R), blue), needed)
+        total += game.values[v]
+        new = minus(minus(minus(fetch(game.preds, v, 0, R), R), blue), needed)
         needed = either(needed, new)
         todo = either(todo, new)
-    if total == 0:
-        return total
-    first: Any = np.int64(0)
-    have = R
-    pool = needed
-    while not is_empty(pool):
-        v = lowest(pool)
-        pool = without_lowest(pool)
-        if is_empty(minus(fetch(preds, v, 0, R), have)):
-            have = either(have, single(v, R))
-            first += values[v]
-    return (total - min(first, most) + most - 1) // most
+    if (total + most - 1) // most <= slack:
+        return False
+    # What may come before the first load, by way of blue vertices computed again too.
+    first = worth(both(closure(R, minus(useful, game.sources), game.preds), needed), game.values)
+    return (total - min(first, most) + most - 1) // most > slack
