@@ -23,10 +23,8 @@ from pebble.schedule import Schedule
 from strategies.playing import play
 from tests.browsers import Page, browser, missing
 
-pytestmark = pytest.mark.skipif(
-    bool(missing()), reason=f"the viewer's browser tests are skipped: {missing()}"
-)
-
+if missing():
+    pytest.skip(f"the viewer's browser tests are skipped: {missing()}", allow_module_level=True)
 
 Show = Callable[[str], Page]
 

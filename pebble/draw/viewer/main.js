@@ -102,9 +102,9 @@ function renderFigures() {
 function renderList() {
   if (player.watching && player.recording instanceof SteppedRecording) {
     const { ends, loads, stores } = player.recording.steps;
-    byId("list-title").textContent = "Steps, up to move …";
+    byId("list-title").textContent = "Steps of many moves, and their I/O";
     list.show(player.recording.length, player.recording.t - 1, (i) => {
-      const io = `${grouped(loads[i + 1] - loads[i])} loads, ${grouped(stores[i + 1] - stores[i])} stores`;
+      const io = `${grouped(loads[i + 1] - loads[i])} L, ${grouped(stores[i + 1] - stores[i])} S`;
       return [`…${grouped(ends[i + 1])}`, "", io];
     });
     return;
@@ -357,10 +357,9 @@ function start() {
   for (const speed of SPEEDS) byId("speed").append(new Option(`${grouped(speed)} ${unit}`, String(speed)));
   for (const [key, text, , when] of KEYS) {
     if (!text) continue;
-    const row = element("tr");
-    const name = { " ": "space", ArrowLeft: when === "play" ? "← → ↑ ↓" : "←", ArrowRight: "→" }[key] || key.toUpperCase();
-    row.append(element("td"), element("td", "", when === "any" ? "" : when), element("td", "", text));
-    row.firstChild.append(element("kbd", "", key.length > 1 && name === key.toUpperCase() ? key : name));
+    const name = { " ": "space", ArrowLeft: when === "play" ? "← → ↑ ↓" : "←", ArrowRight: "→" }[key] || (key.length > 1 ? key : key.toUpperCase());
+    const row = element("div", "key");
+    row.append(element("kbd", "", name), element("span", "", (when === "any" ? "" : `${when}: `) + text));
     byId("keys").append(row);
   }
   document.querySelector("#legend .output-mark").parentElement.hidden = player.graph === null;

@@ -288,7 +288,8 @@ class Painter {
     if (scene.last !== null && scene.last.vertex < this.layout.x.length) {
       const c = scene.last.vertex, half = Math.max(4, (this.layout.size[c] * this.scale) / 2);
       ring(c, this.colours.ink, 2, []);
-      const bx = this.px(c) + half * 0.85, by = this.py(c) - half * 0.85;
+      const clear = half * 0.85 + (half < 10 ? 6 : 0); // beside a small cell, not on it
+      const bx = this.px(c) + clear, by = this.py(c) - clear;
       g.fillStyle = this.colours.ink;
       g.beginPath();
       g.arc(bx, by, 8, 0, 7);
