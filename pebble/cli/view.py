@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pebble.cli.arguments import JsonOption, QuietOption, SeedOption
-from pebble.cli.output import note, print_json, progress
+from pebble.cli.output import note, print_json, print_pairs, progress
 from pebble.cli.targets import ScheduleGraphOption, TargetArgument, TargetMemoryOption, load_target
 
 if TYPE_CHECKING:
@@ -22,6 +22,15 @@ __all__ = ["view"]
 # Up to so many vertices the optimum is looked for without being asked, for so many seconds.
 _SMALL = 64
 _SECONDS = 5.0
+_LABELS = {
+    "graph": "graph",
+    "M": "M",
+    "rules": "rules",
+    "moves": "moves shown",
+    "optimum": "optimum",
+    "best": "best known",
+    "lower_bound": "lower bound",
+}
 
 
 def view(
@@ -88,9 +97,12 @@ def view(
         page = viewer_page(instance, schedule, reference, title=name, play=own_game)
         with atomic_writer(output) as stream:
             stream.write(page.encode("utf-8", "replace"))
-    note(f"wrote {output} ({len(page) / 1e6:.1f} MB)", quiet=quiet)
+    document = _document(name, instance, schedule, reference, output, problem)
     if as_json:
-        print_json(_document(name, instance, schedule, reference, output, problem))
+        print_json(document)
+    else:
+        rows = [(label, document[key]) for key, label in _LABELS.items() if document[key] is not None]
+        print_pairs([*rows, ("page", f"{output} ({len(page) / 1e6:.1f} MB)")])
     if problem:
         note(f"error: the schedule is illegal: {problem}")
         raise typer.Exit(1)
