@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from typing import Any
 
 import numpy as np
@@ -220,3 +223,18 @@ def test_a_seed_and_conflicts_make_it_reproducible() -> None:
     first, second = (ILP(instance, limit=Limit(nodes=300), seed=3) for _ in range(2))
     assert (first.io, first.lower_bound, first.status) == (second.io, second.lower_bound, second.status)
     assert first.stats["states"] == second.stats["states"]
+
+
+def test_ctrl_c_returns_the_best_so_far_and_still_works_afterwards() -> None:
+    instance = Instance(build("matmul:3x3x3"), 5, "one-shot")
+    for _ in range(2):
+        timer = threading.Timer(2.0, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        try:
+            result = ILP(instance, limit=Limit(time=60))
+        finally:
+            timer.cancel()
+        assert (result.status, result.limit_hit) == (Status.FEASIBLE, "interrupted")
+        assert result.schedule is not None
+        assert verify(result.schedule).io == result.io
+        assert result.stats["seconds"] < 30

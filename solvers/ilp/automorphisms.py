@@ -1,9 +1,8 @@
 """Orbits along a stabiliser chain of a CDAG's automorphism group.
 
 The positions of the vertices' first computes are all different. For all-different variables the symmetries
-of a problem are broken completely by few binary constraints (Puget 2005, "Breaking all value symmetries in
-surjection problems" and "Symmetry breaking revisited"): take a vertex, let it come first of its orbit, go
-on with the automorphisms that fix it.
+of a problem are broken completely by few binary constraints (Puget 2005, "Breaking symmetries in all
+different problems"): take a vertex, let it come first of its orbit, go on with the automorphisms that fix it.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from solvers.ilp.interruptible import interruptible
 from solvers.ilp.model import FALSE, TRUE, BooleanModel
 
 __all__ = ["Answer", "CpSat", "Reply", "cp_model_of"]
@@ -99,7 +100,9 @@ class CpSat:
             parameters.max_time_in_seconds = max(seconds, 1e-3)
         if conflicts is not None:
             parameters.max_number_of_conflicts = conflicts
-        status = solver.solve(self.cp)
+        # CP-SAT's own handler of Ctrl-C would replace Python's, for good.
+        parameters.catch_sigint_signal = False
+        status = interruptible(lambda: solver.solve(self.cp), solver.stop_search)
         if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             values = list(solver.response_proto.solution)
             return Reply(Answer.YES, values, solver.num_conflicts)

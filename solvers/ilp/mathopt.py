@@ -11,6 +11,7 @@ from typing import Any
 
 from pebble.errors import UnsupportedInstanceError
 from solvers.ilp.cpsat import cp_model_of
+from solvers.ilp.interruptible import interruptible
 from solvers.ilp.model import FALSE, TRUE, AtMost, BooleanModel
 
 __all__ = ["MILP_BACKENDS", "MilpReply", "export", "minimise"]
@@ -105,6 +106,7 @@ def minimise(
         The backend is not one of these, or not part of the OR-Tools installed.
     """
     from ortools.math_opt.python import mathopt
+    from ortools.util.python.solve_interrupter import SolveInterrupter
 
     if backend not in MILP_BACKENDS:
         known = ", ".join(["cp-sat", *MILP_BACKENDS])
@@ -131,7 +133,13 @@ def minimise(
         start.solution_hints.append(
             mathopt.SolutionHint(variable_values=dict(zip(xs, map(float, hint), strict=True)))
         )
-    result = mathopt.solve(mo, solver_type, params=parameters, model_params=start)
+    interrupter = SolveInterrupter()
+    # MathOpt's SCIP fails when it is given one (OR-Tools 9.15): it runs on to its limit after Ctrl-C.
+    listens = None if backend == "scip" else interrupter
+    result = interruptible(
+        lambda: mathopt.solve(mo, solver_type, params=parameters, model_params=start, interrupter=listens),
+        interrupter.interrupt,
+    )
     reason = result.termination.reason
     values = None
     if result.has_primal_feasible_solution():

@@ -34,6 +34,7 @@ class _Run:
     seed: int
     hit: str | None = None
     work: int = 0
+    scope: int = 0  # computes per vertex up to which the best schedule is proved to be one
 
     @property
     def done(self) -> bool:
@@ -130,27 +131,36 @@ class IntegerProgram:
         most = 1 if one_shot else int(copies or self.copies)
         size = self.require_size(instance, limit, most)
         run = _Run(Standing(instance, self.name, on_progress), Clock(limit), limit, seed)
-        self._start(run, upper, lower)
         stats: dict[str, Any] = {"backend": backend, "computes": size.computes}
-        scope = 0
+        try:
+            self._start(run, upper, lower)
+            self._work(run, backend, most, int(workers or self.workers), stats)
+        except KeyboardInterrupt:
+            if run.standing.io is None:
+                raise
+            run.hit = "interrupted"
+        stats |= {"states": run.work, "seconds": round(run.clock.seconds, 3)}
+        return self._result(run, run.scope, one_shot, stats)
+
+    def _work(self, run: _Run, backend: str, most: int, workers: int, stats: dict[str, Any]) -> None:
+        """The programs of one compute per vertex, then of `most`; then a certificate, if it takes one."""
+        instance = run.standing.instance
         # Few computes first: the one-shot optimum is a schedule for the game with recomputation too.
         for times in sorted({1, most}):
             if run.done:
-                break
+                return
             formulation = build(instance, times)
             stats["variables"] = formulation.model.num_variables
             stats["constraints"] = formulation.model.num_constraints
             if backend == "cp-sat":
-                settled = self._ask(run, formulation, int(workers or self.workers))
+                settled = self._ask(run, formulation, workers)
             else:
                 settled = self._minimise(run, formulation, backend)
             if not settled:
-                break
-            scope = times
-        if not one_shot and scope == most and not run.standing.closed:
+                return
+            run.scope = times
+        if instance.rules.recomputation and not run.standing.closed:
             self._certify(run)
-        stats |= {"states": run.work, "seconds": round(run.clock.seconds, 3)}
-        return self._result(run, scope, one_shot, stats)
 
     def require_size(self, instance: Instance, limit: Limit | None, copies: int | None = None) -> Size:
         """The size of the instance's program, UnsupportedInstanceError if that is beyond the memory limit."""
@@ -293,7 +303,8 @@ class IntegerProgram:
             )
             why = f"optimal among {stats['optimal_among']}; not proved for longer ones"
         else:
-            why = f"stopped by the limit on {run.hit}" if run.hit else "not settled"
+            hit = run.hit or "nothing: the solver gave up"
+            why = "interrupted" if hit == "interrupted" else f"stopped by the limit on {hit}"
         return standing.result(why=why, limit_hit=run.hit, stats=stats, seed=run.seed)
 
 
