@@ -66,7 +66,7 @@ def bounds(
     found = []
     for name in BOUNDS.names() if names is None else names:
         entry = BOUNDS.info(name)
-        if names is None and not entry.available:
+        if names is None and entry.requires and not entry.available:
             continue
         bound = BOUNDS.get(name)
         if isinstance(bound, LowerBound):

@@ -109,6 +109,18 @@ for _name, _target, _requires, _summary in [
     ),
     ("matmul-closed-form", "matmul:CLOSED_FORM", (), "matmul: mkn/√(2M) − M"),
     (
+        "matmul-sequential",
+        "matmul:SEQUENTIAL",
+        (),
+        "matmul, sequential sums: segments of loads, leaf products",
+    ),
+    (
+        "a1xa2t-products",
+        "matmul:TWO_PRODUCTS",
+        (),
+        "a1xa2t: segments, leaf products of either product",
+    ),
+    (
         "matmul-one-shot",
         "matmul:ONE_SHOT",
         (),

@@ -1,4 +1,4 @@
-"""What schedules do in windows of I/Os, counted from their moves: for tests of the lemmas behind the bounds."""
+"""What schedules do in windows of I/Os, counted from their moves, for tests of the lemmas behind bounds."""
 
 from __future__ import annotations
 
@@ -49,20 +49,24 @@ def cleaned(schedule: Schedule) -> NDArray[np.bool_]:
     """Which moves are left once computations whose result is never used are dropped, those for them too."""
     ops, vertices = unpack_arrays(schedule.moves)
     cdag = schedule.instance.cdag
-    keep = np.ones(len(ops), dtype=np.bool_)
-    used = np.zeros(cdag.num_vertices, dtype=np.bool_)
-    for i in range(len(ops) - 1, -1, -1):
-        op, v = int(ops[i]), int(vertices[i])
+    starts, operands = cdag.indptr.tolist(), cdag.indices.tolist()
+    keep = [True] * len(ops)
+    used = bytearray(cdag.num_vertices)
+    moves = list(zip(ops.tolist(), vertices.tolist(), strict=True))
+    for i in range(len(moves) - 1, -1, -1):
+        op, v = moves[i]
         if op == Op.STORE:
-            used[v] = True
+            used[v] = 1
         elif op == Op.COMPUTE:
-            keep[i] = used[v]
             if used[v]:
-                used[v] = False
-                used[cdag.preds(v)] = True
+                used[v] = 0
+                for u in operands[starts[v] : starts[v + 1]]:
+                    used[u] = 1
+            else:
+                keep[i] = False
         elif op == Op.LOAD:
-            used[v] = False
-    return keep
+            used[v] = 0
+    return np.array(keep)
 
 
 class window_counter:
@@ -95,7 +99,7 @@ class window_counter:
 
 
 def most_in_windows(at: NDArray[np.int64], total: int, length: int) -> int:
-    """The largest number of events with `length` consecutive I/Os among them, an event's I/Os before it given."""
+    """Most events with `length` consecutive I/Os among them, the I/Os before each event being given."""
     count = np.concatenate(([0], np.cumsum(np.bincount(at, minlength=total + 1))))
     last = np.minimum(np.arange(total + 1) + length + 1, total + 1)
     return int((count[last] - count[: total + 1]).max())

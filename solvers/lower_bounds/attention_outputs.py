@@ -8,6 +8,7 @@ docs/bounds.md, LB-O, LB-S and LB-C.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pebble.result import Bound, Limit
 from solvers.lower_bounds.attention import attention_shape
@@ -74,6 +75,12 @@ def output_sums(subject: Subject) -> OutputSums | None:
     return OutputSums(n * d, n, rectangle_supply(d, 54), True, shape.outputs)
 
 
+@lru_cache(maxsize=16)
+def _table(M: int, supply: Supply) -> TokenTable:
+    """Tables are shared by the bounds on one problem: supplies are cached, so they compare equal."""
+    return TokenTable(M, supply)
+
+
 def outputs_bound(problem: OutputSums, M: int, table: TokenTable | None = None) -> tuple[int, int]:
     """LB-O: I/Os, in words, for sums of any shape; about 3√2·n²d/√M, then 5·n²d²/M, backward.
 
@@ -88,7 +95,7 @@ def outputs_bound(problem: OutputSums, M: int, table: TokenTable | None = None) 
     >>> outputs_bound(problem, 4096)[0] > 4_100_000
     True
     """
-    table = table or TokenTable(M, problem.supply)
+    table = table or _table(M, problem.supply)
     restart = 1 / problem.terms if problem.inner else 0.0
     return best_tokens(problem.sums * problem.terms, M, 2, table.progress(restart))
 
@@ -109,7 +116,7 @@ def sequential_bound(
     >>> sequential_bound(problem, 4096, fused=False)[0] > 4_800_000
     True
     """
-    table = table or TokenTable(M, problem.supply)
+    table = table or _table(M, problem.supply)
     loads, Y, c = best_with_restarts(problem.sums, problem.terms, M, table, singles=not fused)
     return loads + problem.stores, Y, c
 
@@ -126,7 +133,7 @@ def one_shot_bound(subject: Subject, *, fused: bool) -> tuple[int, int, str] | N
     if shape is None:
         return None
     n, d = subject.sizes("n", "d")
-    table = TokenTable(subject.M, product_supply)
+    table = _table(subject.M, product_supply)
     best: tuple[int, int, str] | None = None
     for form, weight, pairs, sums in _FORMS[subject.family, subject.params.get("given") == "dO"]:
         progress = table.progress()

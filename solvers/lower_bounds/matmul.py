@@ -15,16 +15,21 @@ from numpy.typing import NDArray
 from pebble.result import Bound, Limit
 from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
 from solvers.lower_bounds.segments import best_segment, whole_progress
+from solvers.lower_bounds.tokens import TokenTable, best_tokens, best_with_restarts, product_supply
 
 __all__ = [
     "CLOSED_FORM",
     "ONE_SHOT",
     "PRODUCTS",
+    "SEQUENTIAL",
+    "TWO_PRODUCTS",
     "closed_form",
     "cosma_formula",
     "largest_volume",
     "one_shot_bound",
     "products_bound",
+    "sequential_bound",
+    "two_products_bound",
 ]
 
 _SOURCE = "segments and Loomis-Whitney, after Hong & Kung (1981) and Irony, Toledo & Tiskin (2004)"
@@ -63,6 +68,39 @@ def products_bound(m: int, k: int, n: int, M: int) -> tuple[int, int]:
     """
     caps = (m * k, k * n, m * n)
     return best_segment(m * k * n, lambda Y: whole_progress(largest_volume(2.0 * M + Y, caps)))
+
+
+def sequential_bound(sums: int, k: int, M: int, *, fused: bool) -> tuple[int, int, int]:
+    """Loads, in words, of `sums` sequential sums of k products, with or without recomputation.
+
+    Returns
+    -------
+    loads, Y, c : int
+        The bound, loads per segment, and how many first terms of a sum are not counted, since sums may be
+        begun anew; about 2·sums·k/√M for k far above √M. The stores of the sums come on top.
+
+    Examples
+    --------
+    >>> sequential_bound(1000 * 1000, 10000, 100, fused=True)[0] / (2 * 10**10 / 10) > 0.93
+    True
+    """
+    return best_with_restarts(sums, k, M, TokenTable(M, product_supply), singles=not fused)
+
+
+def two_products_bound(n: int, d: int, M: int, *, sums: str, fused: bool) -> tuple[int, str]:
+    """I/Os, in words, of A1·X·A2ᵀ as (A1·X)·A2ᵀ: the best over either product and ways to count.
+
+    T = A1·X is no output: within a segment an entry of it may be made from scratch, which takes d words of
+    A1, no fewer than the entries made in its row; and whole sums of it may be begun and used up.
+    """
+    found = [(products_bound(n, d, n, M)[0], "S")]
+    table = TokenTable(M, product_supply)
+    found.append((best_tokens(n * d * d, M, 2, table.progress(1 / d))[0], "T"))
+    if sums == "chain":
+        stores = n * n
+        for count, name in ((n * n, "S in sequence"), (n * d, "T in sequence")):
+            found.append((best_with_restarts(count, d, M, table, singles=not fused)[0] + stores, name))
+    return max(found)
 
 
 def one_shot_bound(m: int, k: int, n: int, M: int, *, fused: bool) -> tuple[int, int]:
@@ -151,6 +189,36 @@ def _closed_form(subject: Subject, limit: Limit) -> Bound | None:
     )
 
 
+def _sequential(subject: Subject, limit: Limit) -> Bound | None:
+    sizes = _sizes(subject)
+    if sizes is None or subject.params["sums"] != "chain":
+        return None
+    m, k, n = sizes
+    loads, Y, c = sequential_bound(m * n, k, subject.M, fused=bool(subject.params["fma"]))
+    return Bound(
+        loads + m * n,
+        "matmul-sequential",
+        f"matmul, hong-kung and one-shot, sequential sums; {BLUE_SOURCES}",
+        f"segments of loads; {_SOURCE}; docs/bounds.md",
+        details={"loads_per_segment": Y, "uncounted_terms": c, "stores": m * n},
+    )
+
+
+def _two_products(subject: Subject, limit: Limit) -> Bound | None:
+    if subject.family != "a1xa2t":
+        return None
+    n, d = subject.sizes("n", "d")
+    sums = str(subject.params["sums"])
+    value, counted = two_products_bound(n, d, subject.M, sums=sums, fused=bool(subject.params["fma"]))
+    return Bound(
+        value,
+        "a1xa2t-products",
+        f"a1xa2t, hong-kung and one-shot, sums={sums}; {BLUE_SOURCES}",
+        f"{_SOURCE}; docs/bounds.md",
+        details={"counted": counted},
+    )
+
+
 def _one_shot(subject: Subject, limit: Limit) -> Bound | None:
     sizes = _sizes(subject)
     if sizes is None or subject.params["sums"] != "chain":
@@ -167,4 +235,6 @@ def _one_shot(subject: Subject, limit: Limit) -> Bound | None:
 
 PRODUCTS = LowerBound("matmul-products", _products)
 CLOSED_FORM = LowerBound("matmul-closed-form", _closed_form)
+SEQUENTIAL = LowerBound("matmul-sequential", _sequential)
+TWO_PRODUCTS = LowerBound("a1xa2t-products", _two_products)
 ONE_SHOT = LowerBound("matmul-one-shot", _one_shot, rules=("one-shot",))

@@ -12,7 +12,7 @@ from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
 __all__ = ["PARTITION", "least_parts"]
 
 _MOST_VERTICES = 60
-_MOST_SETS = 4_000
+_MOST_SETS = 1_000
 
 
 def _sets(cdag: CDAG) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], int] | None:
@@ -49,7 +49,7 @@ def least_parts(cdag: CDAG, M: int, Y: int) -> int | None:
     Returns
     -------
     int or None
-        None if the graph has too many down-sets (4,000), or no chain exists for so small an M.
+        None if the graph has too many down-sets (1,000), or no chain exists for so small an M.
 
     Notes
     -----

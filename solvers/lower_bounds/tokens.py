@@ -42,6 +42,7 @@ def product_supply(u: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray(u, dtype=np.float64) ** 2 / 4
 
 
+@cache
 def rectangle_supply(d: int, divisor: int = 27) -> Supply:
     """max(u²/4, u³/(divisor·d²)): one operand a pair, kept or made from whole rows of d words."""
 
@@ -63,6 +64,7 @@ def _row_curve() -> TokenProgress:
     return nu, np.asarray((high**2 * rest + 2 * high * pairs).max(axis=0))
 
 
+@cache
 def backward_supply(d: int) -> Supply:
     """H(u) for the three products dV, dQ, dK of attention's backward pass.
 
@@ -196,10 +198,17 @@ def best_with_restarts(
     -------
     loads, Y, c : int
     """
-    best = (0, 0, 0)
     if terms < 2:
-        return best
-    for c in np.unique(np.geomspace(1, terms - 1, 48).astype(np.int64)).tolist():
+        return 0, 0, 0
+
+    def at(c: int) -> tuple[int, int, int]:
         loads, Y = best_tokens(sums * (terms - c), M, 1, table.progress(1 / (4 * c), singles=singles))
-        best = max(best, (loads, Y, int(c)))
-    return best
+        return loads, Y, c
+
+    def among(low: int, high: int, count: int) -> list[int]:
+        return sorted(
+            set(np.geomspace(max(1, low), max(1, min(high, terms - 1)), count).astype(int).tolist())
+        )
+
+    best = max(at(c) for c in among(1, terms - 1, 14))
+    return max(best, *(at(c) for c in among(best[2] * 2 // 3, best[2] * 3 // 2, 8)))

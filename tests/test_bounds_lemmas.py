@@ -1,0 +1,249 @@
+"""The lemmas behind the bounds, on schedules and on all states of tiny graphs: progress in a window of I/Os.
+
+At sizes that can be solved exactly the segment bounds lie below the compulsory one, so that comparing them
+with optima says little. What each claims of a single segment is tested here instead, and how far from the
+claim real schedules stay: a claim of a quarter must make the test fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from graphs.catalog import build
+from pebble.cdag import CDAG
+from pebble.errors import UnsupportedInstanceError
+from pebble.instance import Instance
+from pebble.schedule import Schedule
+from solvers.lower_bounds.attention import pairs_progress, products_progress
+from solvers.lower_bounds.dominators import fft_dominated, pyramid_dominated
+from solvers.lower_bounds.matmul import largest_volume
+from solvers.lower_bounds.tokens import TokenProgress, TokenTable, backward_supply, product_supply
+from strategies.playing import play
+from tests.bound_checks import leaf_products, partial_sums, window_counter
+
+N, D = 24, 8
+MEMORIES = (16, 32, 128, 512)
+STRATEGIES = ("flash-attention", "two-pass", "algorithm6", "naive", "belady", "belady:order=dfs")
+SKIPS = (1, 2, 4, 8, 12)
+
+
+@cache
+def graph() -> CDAG:
+    return build(f"attention-backward:n={N},d={D}")
+
+
+@cache
+def schedules() -> tuple[Schedule, ...]:
+    """Every strategy's schedule at every M that it can play."""
+    found = []
+    for M in MEMORIES:
+        for name in STRATEGIES:
+            try:
+                found.append(play(name, Instance(graph(), M)))
+            except UnsupportedInstanceError:
+                continue
+    return tuple(found)
+
+
+@cache
+def counted(schedule: Schedule, *, clean: bool) -> window_counter:
+    """By I/Os and without useless computations, or by loads and with all."""
+    return window_counter(schedule, loads_only=not clean, clean=clean)
+
+
+def windows(M: int) -> tuple[int, ...]:
+    return (1, M // 4, M, 2 * M, 4 * M)
+
+
+def allowed(progress: TokenProgress, tokens: int) -> float:
+    """Φ at the next point of the grid."""
+    grid, most = progress
+    at = int(np.searchsorted(grid, tokens))
+    return float(most[at]) if at < len(grid) else float("inf")
+
+
+def products_shares(schedule: Schedule) -> Iterator[float]:
+    """LB-A: leaf products of S and dP against F(Y)."""
+    M = schedule.instance.M
+    counter = counted(schedule, clean=True)
+    leaves = leaf_products(graph(), ("S", "dP"))
+    assert len(leaves) == 2 * N * N * D
+    for Y in windows(M):
+        yield counter.most(leaves, Y) / int(products_progress(np.array([Y]), M, D)[0])
+
+
+def pairs_shares(schedule: Schedule) -> Iterator[float]:
+    """LB-B: pairs whose dS is first computed, by loads, against max(M + Y, ((M + Y)/4d)²)."""
+    M = schedule.instance.M
+    counter = counted(schedule, clean=False)
+    for Y in windows(M):
+        yield counter.most(graph().tensors["dS"].ravel(), Y) / int(pairs_progress(np.array([Y]), M, D, 2)[0])
+
+
+def outputs_shares(schedule: Schedule) -> Iterator[float]:
+    """LB-O: leaf products of dV, dQ, dK, by I/Os, against Φ(2M + Y)."""
+    M = schedule.instance.M
+    counter = counted(schedule, clean=True)
+    leaves = leaf_products(graph(), ("dV", "dQ", "dK"))
+    assert len(leaves) == 3 * N * N * D
+    progress = TokenTable(M, backward_supply(D)).progress()
+    for Y in windows(M):
+        yield counter.most(leaves, Y) / allowed(progress, 2 * M + Y)
+
+
+def sequential_shares(schedule: Schedule) -> Iterator[float]:
+    """LB-S: partial sums of dV, dQ, dK after the first c terms, by loads, against Φ_c(M + Y)."""
+    M = schedule.instance.M
+    counter = counted(schedule, clean=False)
+    table = TokenTable(M, backward_supply(D))
+    for skip in SKIPS:
+        sums = partial_sums(graph(), ("dV", "dQ", "dK"), skip)
+        assert len(sums) == 3 * N * D * (N - skip)
+        progress = table.progress(1 / (4 * skip), singles=True)
+        for Y in windows(M):
+            yield counter.most(sums, Y) / allowed(progress, M + Y)
+
+
+# Each lemma, and the share of what it allows that some schedule reaches in some window.
+LEMMAS = [
+    pytest.param(products_shares, 0.3, id="attention-products"),
+    pytest.param(pairs_shares, 0.4, id="attention-pairs"),
+    pytest.param(outputs_shares, 0.55, id="attention-outputs"),
+    pytest.param(sequential_shares, 0.7, id="attention-sequential"),
+]
+
+
+@pytest.mark.parametrize(("shares", "reached"), LEMMAS)
+def test_progress_in_every_window_is_what_the_lemma_allows(shares, reached: float) -> None:  # type: ignore[no-untyped-def]
+    """Never above, and near enough that a quarter of what the lemma allows would be refuted."""
+    assert len(schedules()) > 15
+    worst = max(share for schedule in schedules() for share in shares(schedule))
+    assert reached < worst <= 1
+    assert 4 * worst > 1
+
+
+# -- all states of tiny graphs ----------------------------------------------------------------------------
+
+
+def most_progress(cdag: CDAG, goal: list[int], M: int, Y: int) -> int:
+    """Most of `goal` that become red for the first time within Y loads, from any state of the game.
+
+    A state is what is red and what has ever been red, a set closed under predecessors; all of the latter may
+    as well be blue, and whatever is made within the window too, since stores are not counted.
+    """
+    n = cdag.num_vertices
+    preds = [sum(1 << int(u) for u in cdag.preds(v)) for v in range(n)]
+    wanted = sum(1 << v for v in goal)
+    down_sets = [0]
+    for v in cdag.topological_order.tolist():
+        down_sets += [s | 1 << v for s in down_sets if s & preds[v] == preds[v]]
+    best = 0
+    for known in down_sets:
+        members = [v for v in range(n) if known >> v & 1]
+        for size in range(min(M, len(members)) + 1):
+            for red in combinations(members, size):
+                best = max(best, _reach(preds, sum(1 << v for v in red), known, wanted, M, Y))
+    return best
+
+
+def _reach(preds: list[int], red: int, known: int, wanted: int, M: int, Y: int) -> int:
+    stack = [(red, known, 0)]
+    seen = set(stack)
+    best = 0
+    while stack:
+        red, ever, loads = stack.pop()
+        best = max(best, (ever & wanted & ~known).bit_count())
+        full = red.bit_count() >= M
+        for v, need in enumerate(preds):
+            bit = 1 << v
+            if red & bit:
+                state = (red & ~bit, ever, loads)
+            elif full:
+                continue
+            elif need and need & ~red == 0:
+                state = (red | bit, ever | bit, loads)
+            elif loads < Y and (not need or ever & bit):
+                state = (red | bit, ever | bit, loads + 1)
+            else:
+                continue
+            if state not in seen:
+                seen.add(state)
+                stack.append(state)
+    return best
+
+
+TINY = [
+    ("pyramid:2", pyramid_dominated),
+    ("fft:2", fft_dominated),
+    pytest.param("pyramid:3", pyramid_dominated, marks=pytest.mark.slow),
+    pytest.param("fft:4", fft_dominated, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("spec", "dominated"), TINY)
+def test_dominated_vertices_from_every_state(spec: str, dominated) -> None:  # type: ignore[no-untyped-def]
+    cdag = build(spec)
+    reached = 0
+    for M in (3,) if cdag.num_vertices > 8 else (3, 4):
+        for Y in (1, 2):
+            most = most_progress(cdag, list(range(cdag.num_vertices)), M, Y)
+            most_allowed = int(dominated(np.array([M + Y]))[0])
+            assert most <= most_allowed
+            reached = max(reached, most)
+    assert reached >= 3
+
+
+@pytest.mark.parametrize("spec", ["matmul:1x2x1", "matmul:1x3x1,fma=true"])
+def test_partial_sums_from_every_state(spec: str) -> None:
+    """The lemma of the one-side bounds, exactly: the largest progress over all states of a tiny product."""
+    cdag = build(spec)
+    k = cdag.sums["C"].k
+    fused = cdag.sums["C"].layout.endswith("fma")
+    for M in (4,) if fused else (3, 4):
+        table = TokenTable(M, product_supply)
+        for skip in range(1, k):
+            reached = 0
+            goal = partial_sums(cdag, ("C",), skip).tolist()
+            progress = table.progress(1 / (4 * skip), singles=not fused)
+            for Y in (1, 2, 3):
+                most = most_progress(cdag, goal, M, Y)
+                assert most <= allowed(progress, M + Y)
+                reached = max(reached, most)
+            assert reached >= 1
+
+
+def test_no_matrix_product_beats_loomis_and_whitney() -> None:
+    """Random sets of lattice points and their three projections."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        box = rng.random((4, 5, 6)) < rng.random()
+        points = np.argwhere(box)
+        if len(points) == 0:
+            continue
+        sizes = [len({tuple(p) for p in np.delete(points, axis, 1).tolist()}) for axis in range(3)]
+        assert len(points) <= np.sqrt(np.prod(sizes)) + 1e-9
+        most = largest_volume(np.array([float(sum(sizes))]), (10**6, 10**6, 10**6))
+        assert len(points) <= most[0] + 1e-9
+
+
+def test_token_progress_is_above_every_allocation() -> None:
+    """Φ from the grids against random ways to spend the tokens, and not far above the best of them."""
+    rng = np.random.default_rng(1)
+    for d in (1, 3, 8, 64):
+        for M in (4, 50, 1000):
+            tokens, most = TokenTable(M, backward_supply(d)).progress(0.02)
+            for T, value in list(zip(tokens, most, strict=True))[:: len(tokens) // 5]:
+                z = rng.dirichlet(np.full(8, 0.6), 20_000).T * T
+                xq, xk, xv, xo, p, tq, tk, tv = z
+                first = p + xq * xk / d**2
+                both = p + np.minimum(xq, xo) * np.minimum(xk, xv) / d**2
+                sums = np.sqrt(first * xo * tv) + np.sqrt(both * xk * tq) + np.sqrt(both * xq * tk)
+                restarts = first * xo + both * (xk + xq)
+                got = float((sums + 0.02 * restarts).max())
+                assert got <= value
+                assert got > 0.4 * value
