@@ -279,7 +279,6 @@ def prove_with(
         offer_strategies(standing, run.clock, seed)
         raise_bounds(standing, run.clock, limit, seed)
         if run.done():
-            run.why = f"the schedule of {standing.found_by} meets a lower bound"
             return _result(run)
         rest = dataclasses.replace(limit, time=run.clock.left)
         outcome = run_children(standing, {method: options}, limit=rest, seed=seed)[0]
