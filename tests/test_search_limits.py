@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,10 +98,10 @@ def test_a_schedule_to_beat_and_a_bound_given_are_used() -> None:
     assert result.bound.name == "bound given"
 
 
-def _copies(cdag: CDAG, times: int) -> CDAG:
+def _beside_a_chain(cdag: CDAG, length: int) -> CDAG:
     n = cdag.num_vertices
-    edges = [(u + k * n, v + k * n) for k in range(times) for u, v in cdag.edges().tolist()]
-    return CDAG.from_edges(times * n, edges)
+    chain = [(v, v + 1) for v in range(length - 1)]
+    return CDAG.from_edges(n + length, chain + [(u + length, v + length) for u, v in cdag.edges().tolist()])
 
 
 @pytest.mark.parametrize(
@@ -112,12 +116,12 @@ def test_more_than_one_machine_word_one_shot(vertices: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rules", RULE_SETS)
-@pytest.mark.parametrize("times", [4, 7])
-def test_more_than_one_machine_word_adds_up(rules: str, times: int) -> None:
-    # With least memory nothing can stay red between the copies of a product, so their costs add up.
-    cdag = _copies(graphs.build("matmul:2x2x2"), times)
-    result = SEARCH(Instance(cdag, 3, rules), limit=Limit(nodes=3_000_000))
-    assert result.io == 25 * times
+@pytest.mark.parametrize("length", [50, 120])
+def test_more_than_one_machine_word_adds_up(rules: str, length: int) -> None:
+    # The chain, first in the numbering, costs its source and its sink; the product's vertices lie behind it.
+    cdag = _beside_a_chain(graphs.build("matmul:2x2x2"), length)
+    result = SEARCH(Instance(cdag, 4, rules))
+    assert (result.status, result.io) == (Status.OPTIMAL, 17 + 2)
 
 
 def test_isolated_vertices_cost_nothing_and_take_no_room() -> None:
@@ -145,3 +149,36 @@ def test_the_same_call_gives_the_same_result(rules: str) -> None:
         return result.io, result.lower_bound, result.stats["states"], result.schedule.text()
 
     assert run() == run()
+
+
+_UNDER_ULIMIT = """
+import resource, sys
+import graphs
+from pebble import Instance, Limit, verify
+from solvers.search import SEARCH
+import scipy.optimize
+
+rules, headroom = sys.argv[1], int(sys.argv[2])
+SEARCH(Instance(graphs.build("matmul:3x2x3"), 4, rules), limit=Limit(nodes=30_000))
+with open("/proc/self/statm") as sizes:
+    now = int(sizes.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (now + headroom, now + headroom))
+result = SEARCH(Instance(graphs.build("matmul:3x3x3"), 5, rules), limit=Limit(time=40))
+print(result.status, result.limit_hit, result.lower_bound <= verify(result.schedule).io == result.io)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the size of a process from Linux")
+@pytest.mark.parametrize(("rules", "headroom"), [("one-shot", 40_000_000), ("hong-kung", 4_000_000)])
+def test_a_failed_allocation_keeps_the_schedule_and_the_bound(rules: str, headroom: int) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", _UNDER_ULIMIT, rules, str(headroom)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=Path(__file__).parents[1],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["feasible", "memory", "True"]
