@@ -27,7 +27,7 @@ from strategies.playing import play
 from tests.bound_checks import leaf_products, partial_sums, window_counter
 
 N, D = 24, 8
-MEMORIES = (16, 32, 128, 512)
+MEMORIES = (16, 32, 256)
 STRATEGIES = ("flash-attention", "two-pass", "algorithm6", "naive", "belady", "belady:order=dfs")
 SKIPS = (1, 2, 4, 8, 12)
 
@@ -121,7 +121,7 @@ LEMMAS = [
 @pytest.mark.parametrize(("shares", "reached"), LEMMAS)
 def test_progress_in_every_window_is_what_the_lemma_allows(shares, reached: float) -> None:  # type: ignore[no-untyped-def]
     """Never above, and near enough that a quarter of what the lemma allows would be refuted."""
-    assert len(schedules()) > 15
+    assert len(schedules()) > 10
     worst = max(share for schedule in schedules() for share in shares(schedule))
     assert reached < worst <= 1
     assert 4 * worst > 1
@@ -198,7 +198,9 @@ def test_dominated_vertices_from_every_state(spec: str, dominated) -> None:  # t
     assert reached >= 3
 
 
-@pytest.mark.parametrize("spec", ["matmul:1x2x1", "matmul:1x3x1,fma=true"])
+@pytest.mark.parametrize(
+    "spec", ["matmul:1x2x1", pytest.param("matmul:1x3x1,fma=true", marks=pytest.mark.slow)]
+)
 def test_partial_sums_from_every_state(spec: str) -> None:
     """The lemma of the one-side bounds, exactly: the largest progress over all states of a tiny product."""
     cdag = build(spec)

@@ -1,4 +1,4 @@
-"""No certificate exceeds an optimum: known ones, those of random tiny graphs, those of small family members."""
+"""No certificate exceeds an optimum: known ones, those of tiny random graphs, those of small families."""
 
 from __future__ import annotations
 
