@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from graphs.families import traced_family
+from graphs.heads import attention_shapes, grouped, seen, ungrouped
 from graphs.tracing import named
 from pebble.cdag import CDAG
 
@@ -28,48 +29,64 @@ Sums = Literal["chain", "tree", "flat"]
 
 
 def attention_backward_numpy(
-    Q: Any, K: Any, V: Any, dO: Any, L: Any, D: Any = None, *, O: Any = None, scale: bool = False
+    Q: Any,
+    K: Any,
+    V: Any,
+    dO: Any,
+    L: Any,
+    D: Any = None,
+    *,
+    O: Any = None,
+    scale: bool = False,
+    mask: str = "full",
 ) -> dict[str, Any]:
     """The backward pass of O = softmax(τ Q Kᵀ) V, as FlashAttention computes it.
 
     Parameters
     ----------
-    Q, K, V, dO : array, shape (n, d)
-        The operands, and the gradient of the loss in O.
-    L : array, shape (n,)
-        Log-sum-exp of each row of τ Q Kᵀ.
-    D : array, shape (n,), optional
+    Q, dO : array, shape (n, d), or (heads, n, d)
+        The queries, and the gradient of the loss in O.
+    K, V : array, shape (n_k, d), or (kv_heads, n_k, d)
+        Keys and values; each group of heads / kv_heads heads shares one of them.
+    L : array, shape (n,), or (heads, n)
+        Log-sum-exp of each row of τ Q Kᵀ, over the keys that the query sees.
+    D : array, shape (n,), or (heads, n), optional
         Row sums of ``dO * O``; computed from O where it is not given.
-    O : array, shape (n, d), optional
+    O : array, of dO's shape, optional
     scale : bool
         τ = 1/√d instead of 1.
+    mask : str
+        Which keys each query sees: see `graphs.masks.attention_mask`.
 
     Returns
     -------
     dict
-        The gradients ``dV``, ``dQ``, ``dK``, each of shape (n, d).
+        The gradients ``dV``, ``dQ``, ``dK``, of the shapes of V, Q and K.
 
     Notes
     -----
-    Dao, Fu, Ermon, Rudra, Ré (2022), FlashAttention, Appendix B.
+    Dao, Fu, Ermon, Rudra, Ré (2022), FlashAttention, Appendix B. Grouped queries: Ainslie et al. (2023), GQA.
     """
     if D is None:
-        D = named("D", named("dOO", dO * O).sum(axis=1))
-    tau = 1.0 / np.sqrt(Q.shape[1])
-    S = named("S", named("QK", Q @ K.T) * tau) if scale else named("S", Q @ K.T)
-    Z = named("Z", S - L[:, np.newaxis])
+        D = named("D", named("dOO", dO * O).sum(axis=-1))
+    heads = Q.shape[0] if Q.ndim == 3 else 1
+    rows, outer, L, D = (grouped(X, K.ndim, len(K)) for X in (Q, dO, L[..., np.newaxis], D[..., np.newaxis]))
+    tau = 1.0 / np.sqrt(Q.shape[-1])
+    scores = named("QK", rows @ K.swapaxes(-1, -2)) * tau if scale else rows @ K.swapaxes(-1, -2)
+    S = named("S", seen(scores, mask, Q.shape[-2]))
+    Z = named("Z", S - L)
     P = named("P", np.exp(Z))
-    dP = named("dP", dO @ V.T)
-    R = named("R", dP - D[:, np.newaxis])
+    dP = named("dP", outer @ V.swapaxes(-1, -2))
+    R = named("R", dP - D)
     dS = named("dS", P * R)
-    dV = P.T @ dO
+    dV = P.swapaxes(-1, -2) @ outer
     if scale:
         dQ = named("dSK", dS @ K) * tau
-        dK = named("dStQ", dS.T @ Q) * tau
+        dK = named("dStQ", dS.swapaxes(-1, -2) @ rows) * tau
     else:
         dQ = dS @ K
-        dK = dS.T @ Q
-    return {"dV": dV, "dQ": dQ, "dK": dK}
+        dK = dS.swapaxes(-1, -2) @ rows
+    return {"dV": dV, "dQ": ungrouped(dQ, heads), "dK": dK}
 
 
 def attention_backward(
@@ -78,6 +95,10 @@ def attention_backward(
     *,
     given: Literal["D", "O"] = "D",
     scale: bool = False,
+    mask: str = "full",
+    heads: int = 1,
+    kv_heads: int | None = None,
+    n_k: int | None = None,
     sums: Sums = "chain",
     fma: bool = False,
 ) -> CDAG:
@@ -86,11 +107,22 @@ def attention_backward(
     Parameters
     ----------
     n, d : int
-        Tokens and head dimension.
+        Queries (tokens) and head dimension.
     given : {"D", "O"}
         Whether D, the row sums of dO * O, is an input, or O is and D is computed.
     scale : bool
         Multiply by 1/√d: n² + 2nd more vertices (none at d = 1, where the factor is 1).
+    mask : str
+        Which keys each query sees: ``full``, ``causal``, ``window:w``, … (`graphs.masks.attention_mask`).
+        What belongs to a pair that is not seen is not in the graph.
+    heads : int
+        Query heads; with more than one, arrays have a leading axis of heads.
+    kv_heads : int, optional
+        Key and value heads, a divisor of `heads`; `heads` by default. In arrays with a row per query S, Z, …
+        and in the sums dV and dK the heads of a group stand side by side: head 0's first query, head 1's
+        first query, ….
+    n_k : int, optional
+        Keys; n by default.
     sums, fma
         As in `graphs.trace`.
 
@@ -98,8 +130,14 @@ def attention_backward(
     -------
     CDAG
         Of 10n²d + nd + 2n² + 2n vertices; with fma 5n²d + 4n² + 4nd + 2n. ``given="O"`` adds 3nd − 2n.
+        With Z pairs of a query and a key that it sees, (10d + 2)Z + nd + 2n.
         Vertices by phase: inputs, [D], S, Z = S − L, P = exp Z, dP, R = dP − D, dS = P·R, dV, dQ, dK.
         Sums run over d in S and dP, over keys in dQ, over queries in dV and dK.
+
+    Raises
+    ------
+    GraphSpecError
+        A bad size or mask, or `kv_heads` that do not divide `heads`.
 
     Notes
     -----
@@ -112,11 +150,17 @@ def attention_backward(
     True
     >>> g.input_names, g.output_names
     (('Q', 'K', 'V', 'dO', 'L', 'D'), ('dV', 'dQ', 'dK'))
+    >>> attention_backward(4, 2, mask="causal").num_vertices == 22 * (4 * 5 // 2) + 4 * 2 + 2 * 4
+    True
     """
-    shapes = {"Q": (n, d), "K": (n, d), "V": (n, d), "dO": (n, d), "L": (n,)}
-    shapes |= {"D": (n,)} if given == "D" else {"O": (n, d)}
+    shapes = attention_shapes("attention-backward", locals())
+    shapes |= {"dO": shapes["Q"], "L": shapes["Q"][:-1]}
+    shapes |= {"D": shapes["L"]} if given == "D" else {"O": shapes["Q"]}
     return traced_family(
-        attention_backward, lambda **x: attention_backward_numpy(**x, scale=scale), shapes, locals()
+        attention_backward,
+        lambda **x: attention_backward_numpy(**x, scale=scale, mask=mask),
+        shapes,
+        locals(),
     )
 
 
@@ -224,43 +268,65 @@ def attention_gradient(
     )
 
 
-def attention_forward_numpy(Q: Any, K: Any, V: Any) -> dict[str, Any]:
+def attention_forward_numpy(Q: Any, K: Any, V: Any, *, mask: str = "full") -> dict[str, Any]:
     """softmax(Q Kᵀ) V, normalised after the sum over keys.
 
     Parameters
     ----------
-    Q, K, V : array, shape (n, d)
+    Q : array, shape (n, d), or (heads, n, d)
+    K, V : array, shape (n_k, d), or (kv_heads, n_k, d)
+    mask : str
+        Which keys each query sees: see `graphs.masks.attention_mask`.
 
     Returns
     -------
     dict
-        ``O``, shape (n, d).
+        ``O``, of Q's shape.
 
     Notes
     -----
     Saha, Ye (2024), The I/O complexity of attention, section 2.4: scaling after the sum.
     """
-    S = named("S", Q @ K.T)
+    rows = grouped(Q, K.ndim, len(K))
+    S = named("S", seen(rows @ K.swapaxes(-1, -2), mask, Q.shape[-2]))
     u = named("u", np.exp(S))
-    l = named("l", u.sum(axis=1))
+    l = named("l", u.sum(axis=-1))
     N = named("N", u @ V)
-    return {"O": N / l[:, np.newaxis]}
+    return {"O": ungrouped(N / l[..., np.newaxis], Q.shape[0] if Q.ndim == 3 else 1)}
 
 
-def attention_forward(n: int, d: int, *, sums: Sums = "chain", fma: bool = False) -> CDAG:
+def attention_forward(
+    n: int,
+    d: int,
+    *,
+    mask: str = "full",
+    heads: int = 1,
+    kv_heads: int | None = None,
+    n_k: int | None = None,
+    sums: Sums = "chain",
+    fma: bool = False,
+) -> CDAG:
     """The forward pass softmax(Q Kᵀ) V: Q, K, V → O.
 
     Parameters
     ----------
     n, d : int
-        Tokens and head dimension.
+        Queries (tokens) and head dimension.
+    mask, heads, kv_heads, n_k
+        As in `attention_backward`.
     sums, fma
         As in `graphs.trace`.
 
     Returns
     -------
     CDAG
-        Of 4n²d + 3nd + n² − n vertices. By phase: S = Q Kᵀ; u = exp S; l = rowsum u; N = u V; O = N/l.
+        Of 4n²d + 3nd + n² − n vertices; with Z pairs of a query and a key that it sees, (4d + 1)Z + 3nd − n.
+        By phase: S = Q Kᵀ; u = exp S; l = rowsum u; N = u V; O = N/l.
+
+    Raises
+    ------
+    GraphSpecError
+        As `attention_backward`.
 
     Notes
     -----
@@ -271,8 +337,10 @@ def attention_forward(n: int, d: int, *, sums: Sums = "chain", fma: bool = False
     >>> attention_forward(3, 2).num_vertices == 4 * 9 * 2 + 3 * 6 + 9 - 3
     True
     """
-    shapes = {"Q": (n, d), "K": (n, d), "V": (n, d)}
-    return traced_family(attention_forward, attention_forward_numpy, shapes, locals())
+    shapes = attention_shapes("attention-forward", locals())
+    return traced_family(
+        attention_forward, lambda **x: attention_forward_numpy(**x, mask=mask), shapes, locals()
+    )
 
 
 def a1xa2t_numpy(A1: Any, X: Any, A2: Any) -> dict[str, Any]:

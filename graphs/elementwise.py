@@ -2,6 +2,7 @@
 
 An operation with a constant keeps the constant in `CDAG.op_const`; one whose result is a constant or one
 of its operands (``x + 0``, ``x * 1``, ``x * 0``, ``0 / x``, ``x ** 1``, ``maximum(x, x)``) makes no vertex.
+Traced values stand for finite numbers, so −∞, with which scores are masked, stays −∞ whatever is added to it.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class BinaryRule(NamedTuple):
     constant_left: ConstantRule | None
 
 
-_PLUS = ConstantRule(ScalarOp.ADD_CONST, neutral=0.0)
+_PLUS = ConstantRule(ScalarOp.ADD_CONST, neutral=0.0, absorbing=(-np.inf, -np.inf))
 _TIMES = ConstantRule(ScalarOp.MUL_CONST, neutral=1.0, absorbing=(0.0, 0.0))
 _AT_LEAST = ConstantRule(ScalarOp.MAX_CONST, neutral=-np.inf, absorbing=(np.inf, np.inf))
 
@@ -65,7 +66,7 @@ BINARY: dict[str, BinaryRule] = {
         ScalarOp.SUB,
         ScalarOp.ZERO,
         ConstantRule(ScalarOp.ADD_CONST, convert=np.negative, neutral=0.0),
-        ConstantRule(ScalarOp.RSUB_CONST, special=(0.0, ScalarOp.NEG)),
+        ConstantRule(ScalarOp.RSUB_CONST, absorbing=(-np.inf, -np.inf), special=(0.0, ScalarOp.NEG)),
     ),
     "multiply": BinaryRule(np.multiply, ScalarOp.MUL, ScalarOp.SQUARE, _TIMES, _TIMES),
     "divide": BinaryRule(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -50,8 +51,10 @@ def traced_family(
 
 
 def _check(family: str, name: str, value: Any, annotation: Any) -> None:
-    choices = getattr(annotation, "__args__", None)
-    if choices and value not in choices:
-        raise GraphSpecError(f"{family}: {name}={value} is none of {', '.join(choices)}")
-    if annotation is int and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+    types = getattr(annotation, "__args__", None) or (annotation,)
+    if type(None) in types and value is None:
+        return
+    if typing.get_origin(annotation) is typing.Literal and value not in types:
+        raise GraphSpecError(f"{family}: {name}={value} is none of {', '.join(types)}")
+    if int in types and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
         raise GraphSpecError(f"{family}: {name}={value} is out of range, give a whole number >= 1")

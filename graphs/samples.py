@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from graphs.heads import grouped, seen, ungrouped
 from pebble.cdag import CDAG
 from pebble.errors import UnsupportedInstanceError
 
@@ -57,15 +58,18 @@ def example_inputs(cdag: CDAG, seed: int = 0) -> Arrays:
 
 
 def _attention_backward(cdag: CDAG, x: Arrays) -> None:
-    tau = 1 / np.sqrt(x["Q"].shape[1]) if cdag.params.get("scale") else 1.0
-    S = tau * x["Q"] @ x["K"].T
-    top = S.max(axis=1, keepdims=True)
-    x["L"] = (top + np.log(np.exp(S - top).sum(axis=1, keepdims=True)))[:, 0]
-    output = np.exp(S - x["L"][:, np.newaxis]) @ x["V"]
+    tau = 1 / np.sqrt(x["Q"].shape[-1]) if cdag.params.get("scale") else 1.0
+    heads, ndim, groups = len(x["Q"]), x["K"].ndim, len(x["K"])
+    S = tau * grouped(x["Q"], ndim, groups) @ x["K"].swapaxes(-1, -2)
+    S = seen(S, str(cdag.params.get("mask", "full")), x["Q"].shape[-2])
+    top = S.max(axis=-1, keepdims=True)
+    L = top + np.log(np.exp(S - top).sum(axis=-1, keepdims=True))
+    x["L"] = ungrouped(L, heads)[..., 0]
+    output = ungrouped(np.exp(S - L) @ x["V"], heads)
     if "O" in x:
         x["O"] = output
     else:
-        x["D"] = (x["dO"] * output).sum(axis=1)
+        x["D"] = (x["dO"] * output).sum(axis=-1)
 
 
 def _attention_gradient(cdag: CDAG, x: Arrays) -> None:

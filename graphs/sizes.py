@@ -9,6 +9,12 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from graphs.heads import key_heads
+from graphs.heads import keys as key_count
+from graphs.masks import attention_mask
 from pebble.errors import GraphSpecError
 
 __all__ = ["num_vertices", "refuse_absurd"]
@@ -17,6 +23,8 @@ __all__ = ["num_vertices", "refuse_absurd"]
 # temporaries of one phase.
 _BYTES_PER_VERTEX = 20
 _MOST_IN_USE = 0.9
+# What a trace holds for each pair of a query and a key while it leaves out those that a mask hides.
+_BYTES_PER_MASKED_PAIR = 80
 # Where Linux keeps a container's limit (control groups, versions 2 and 1).
 _LIMIT_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
@@ -44,13 +52,37 @@ def _sum_of_products(p: _Params, k: int) -> int:
     return k if p.get("fma") else 2 * k - 1
 
 
+def _sum(p: _Params, k: int) -> int:
+    """Vertices of one sum of `k` vertices."""
+    return min(k - 1, 1) if p.get("sums") == "flat" else k - 1
+
+
+def _terms(p: _Params, counts: NDArray[np.int64]) -> int:
+    """Vertices of sums of products, one for each number of terms in `counts`."""
+    numbers, times = np.unique(counts, return_counts=True)
+    return sum(
+        _sum_of_products(p, k) * count for k, count in zip(numbers.tolist(), times.tolist(), strict=True)
+    )
+
+
+def _attention(p: _Params) -> tuple[int, int, int, int, int, int]:
+    """Of an attention family: rows (queries of all heads), keys of all heads, pairs, and the vertices of one
+    column of sums over keys, and over queries; and the head dimension."""
+    n, d, n_k, heads = int(p["n"]), int(p["d"]), key_count(p), int(p.get("heads", 1))
+    groups = key_heads("attention", p)
+    mask = attention_mask(p.get("mask", "full"), n, n_k)
+    over_keys = heads * _terms(p, mask.keys_per_query())
+    over_queries = groups * _terms(p, mask.queries_per_key() * (heads // groups))
+    return heads * n, groups * n_k, heads * mask.pairs, over_keys, over_queries, d
+
+
 def _attention_backward(p: _Params) -> int:
-    n, d = _whole(p, "n", "d")
-    over_d, over_n = _sum_of_products(p, d), _sum_of_products(p, n)
-    inputs = 4 * n * d + 2 * n
-    given = n * d + n * _sum_of_products(p, d) if p.get("given") == "O" else 0
-    scale = n * n + 2 * n * d if p.get("scale") else 0
-    return inputs + given + 2 * n * n * over_d + 4 * n * n + 3 * n * d * over_n + scale
+    rows, columns, pairs, over_keys, over_queries, d = _attention(p)
+    over_d = _sum_of_products(p, d)
+    inputs = 2 * rows * d + 2 * columns * d + 2 * rows
+    given = rows * (2 * d - 1 + _sum(p, d)) if p.get("given") == "O" else 0
+    scale = pairs + (rows + columns) * d if p.get("scale") else 0
+    return inputs + given + 2 * pairs * over_d + 4 * pairs + d * (over_keys + 2 * over_queries) + scale
 
 
 def _attention_gradient(p: _Params) -> int:
@@ -62,8 +94,12 @@ def _attention_gradient(p: _Params) -> int:
 
 
 def _attention_forward(p: _Params) -> int:
-    n, d = _whole(p, "n", "d")
-    return 3 * n * d + n * n * (_sum_of_products(p, d) + 2) + n * d * (_sum_of_products(p, n) + 1)
+    rows, columns, pairs, over_keys, _, d = _attention(p)
+    scores = pairs * (_sum_of_products(p, d) + 1)
+    mask = attention_mask(p.get("mask", "full"), int(p["n"]), key_count(p))
+    several = int(p.get("heads", 1)) * int((mask.keys_per_query() > 1).sum())
+    row_sums = several if p.get("sums") == "flat" else pairs - rows
+    return 2 * rows * d + 2 * columns * d + scores + row_sums + d * over_keys
 
 
 def _a1xa2t(p: _Params) -> int:
@@ -119,6 +155,8 @@ def refuse_absurd(text: str, family: str, params: _Params) -> None:
     if vertices is None:
         return
     need, have = vertices * _BYTES_PER_VERTEX, _memory()
+    if params.get("mask", "full") != "full":
+        need += int(params["heads"]) * int(params["n"]) * key_count(params) * _BYTES_PER_MASKED_PAIR
     if need > _MOST_IN_USE * have:
         raise GraphSpecError(
             f"{text} has about {vertices:.3g} vertices and needs about {need / 1e9:,.0f} GB, this "

@@ -93,7 +93,7 @@ def _irregular(
     pieces: list[Expanded] = []
     results: list[Ints] = []
     fresh = 0
-    regular = True
+    regular = ragged = True
     for box, number in row_major_boxes(shape, max(1, _CHUNK // max(k, 1))):
         a = np.broadcast_to(left, whole)[box].reshape(number, k)
         b = None if right is None else np.broadcast_to(right, whole)[box].reshape(number, k)
@@ -103,14 +103,16 @@ def _irregular(
         number_made = int(np.count_nonzero(made))
         result[made] = first + fresh + np.arange(number_made)
         fresh += number_made
-        regular &= bool(keep.all() and made.all() and (terms.tail == combine.neutral).all())
-        regular &= bool(np.isin(terms.kind, (RAW,) if right is None else (PRODUCT, SQUARE)).all())
+        # Alike but for their number of terms, as sums under a mask are; all of them alike without one.
+        plain = np.isin(terms.kind, (RAW,) if right is None else (PRODUCT, SQUARE)) | ~keep
+        ragged &= bool(plain.all() and (terms.tail == combine.neutral).all())
+        regular &= bool(keep.all() and made.all())
         pieces.append(_expand_groups(terms, keep, made, tape, combine))
         results.append(result)
     layout = None
-    if regular and combine is SUM and k > (1 if right is None else 0):
+    if ragged and combine is SUM and k > (1 if right is None else 0):
         kind = "-reduce" if right is None else "-fma" if tape.fma else ""
-        layout = (k, tape.sums + kind)
+        layout = (k, ("" if regular else "ragged-") + tape.sums + kind)
     joined = Expanded(*(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
     const = joined.const if joined.const.any() else None
     block = GeneralBlock(first, joined.sizes, joined.ops, joined.degree, joined.codes, const, layout)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphs.blocks import Ints
+from graphs.blocks import Block, Ints
 from graphs.sums import check_sums
 from graphs.tape import BuiltArrays, Tape
 from graphs.tensors import TracedArray
@@ -196,19 +197,26 @@ def _vertices(built: BuiltArrays, ids: Ints) -> NDArray[np.int64]:
 def _sum_layouts(
     tape: Tape, built: BuiltArrays, tensors: Mapping[str, NDArray[np.int64]]
 ) -> dict[str, SumLayout]:
-    """The layout of every named array whose entries are, in order, all the sums of one block."""
+    """The layout of every named array whose entries are the sums of one block, some of them or all."""
     layouts = {}
-    blocks = {block.first: block for block in tape.blocks if block.layout is not None}
+    firsts = [block.first for block in tape.blocks]
     for name, vertices in tensors.items():
-        ids = tape.names[name]
-        block = blocks.get(int(ids.flat[0])) if ids.size else None
-        if block is None or block.layout is None or block.count != ids.size or (vertices < 0).any():
-            continue
-        if not np.array_equal(ids.ravel(), np.arange(block.first, block.first + block.count)):
+        ids = tape.names[name].ravel()
+        there = ids[vertices.ravel() >= 0]
+        block = tape.blocks[bisect_right(firsts, int(there.max())) - 1] if len(there) else None
+        if block is None or block.layout is None:
             continue
         k, layout = block.layout
-        whole, _, offsets = block.sizes(None)
-        base = int(vertices.flat[0]) - int(offsets[0])
-        if whole:
-            layouts[name] = SumLayout(base, vertices.shape, k, layout)
+        whole = np.array_equal(ids, np.arange(block.first, block.first + block.count))
+        if whole and len(there) == len(ids) and not layout.startswith("ragged"):
+            offset = int(block.sizes(None)[2][0])
+            layouts[name] = SumLayout(int(vertices.flat[0]) - offset, vertices.shape, k, layout)
+        elif len(np.unique(there)) == len(there) and _are_sums_of(block, there):
+            layouts[name] = SumLayout(-1, vertices.shape, k, "ragged-" + layout.removeprefix("ragged-"))
     return layouts
+
+
+def _are_sums_of(block: Block, ids: Ints) -> bool:
+    """Whether all entries are sums of the block; one of a single vertex is that vertex, in no block."""
+    inside = ids >= block.first
+    return bool(inside.all()) or (block.layout is not None and block.layout[1].endswith("reduce"))

@@ -30,13 +30,15 @@ class SumLayout(NamedTuple):
     Attributes
     ----------
     base : int
-        First vertex id; entries follow in row-major order, each a contiguous block of ids.
+        First vertex id; entries follow in row-major order, each a contiguous block of ids. -1 if ragged.
     shape : tuple of int
         Shape of the array of results.
     k : int
-        Terms per sum.
+        Terms per sum, the most that one has if they are ragged.
     layout : str
-        ``chain``, ``chain-fma``, ``tree``, ``tree-fma`` or ``flat``.
+        ``chain``, ``chain-fma``, ``tree``, ``tree-fma`` or ``flat``; with ``-reduce`` the terms are vertices
+        of other arrays. ``ragged-`` before it says that entries may lack some of the terms, be absent or in
+        another order: each is still a contiguous block that ends with its result.
     """
 
     base: int

@@ -85,6 +85,8 @@ def _entry(name: str, shape: tuple[int, ...], flat: int) -> str:
 def sum_blocks(cdag: CDAG) -> Iterator[tuple[str, int, int, int]]:
     """Name, base, vertices per entry and number of entries of every sum whose entries lie in blocks."""
     for name, layout in cdag.sums.items():
+        if layout.layout.startswith("ragged"):
+            continue
         ids = cdag.tensors[name].ravel()
         size = int(ids[0]) + 1 - layout.base
         if len(ids) > 1 and int(ids[1] - ids[0]) != size:

@@ -34,6 +34,18 @@ SPECS = [
         for o in ("dX", "dX+dY")
     ),
     *(f"attention-forward:n={n},d={d}" for n in (1, 3) for d in (1, 2)),
+    *(
+        f"attention-{f}:n=4,d=2,{options}"
+        for f in ("backward", "forward")
+        for options in (
+            "mask=causal",
+            "n_k=7",
+            "heads=2",
+            "heads=4,kv_heads=2,mask=window:2",
+            "mask=window:1",
+        )
+    ),
+    "attention-backward:n=3,d=2,given=O,heads=4,kv_heads=1,n_k=5",
     *(f"a1xa2t:n={n},d={d}" for n in (1, 3) for d in (1, 2)),
     *(
         f"matmul:{m}x{k}x{n},fma={f}"

@@ -243,12 +243,20 @@ def test_only_ancestors_of_the_returned_arrays() -> None:
     assert g.num_vertices == 11 + 4 * 3 + 1
     assert "lost" not in g.tensors
     assert g.tensors["S"].tolist() == [23, -1]
-    assert g.sums == {"C": SumLayout(11, (2, 2), 2, "chain")}
+    assert g.sums == {
+        "C": SumLayout(11, (2, 2), 2, "chain"),
+        "S": SumLayout(-1, (2,), 2, "ragged-chain-reduce"),
+        "row": SumLayout(-1, (2,), 2, "ragged-chain"),
+        "sum": SumLayout(-1, (), 2, "ragged-chain-reduce"),
+    }
     assert g.sinks.tolist() == [8, 9, 10, *g.tensors["row"].tolist(), 23]
     partly = graphs.trace(lambda A, B: {"d": np.diag(graphs.named("C", A @ B))}, A=(3, 2), B=(2, 3))
     check_graph(partly)
     assert partly.num_vertices == 12 + 3 * 3
-    assert partly.sums == {}
+    assert partly.sums == {
+        "C": SumLayout(-1, (3, 3), 2, "ragged-chain"),
+        "d": SumLayout(-1, (3,), 2, "ragged-chain"),
+    }
     assert (partly.tensors["C"] >= 0).tolist() == np.eye(3, dtype=bool).tolist()
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from graphs.heads import keys as key_count
+from graphs.masks import attention_mask
 from pebble.result import Bound, Limit
 from solvers.lower_bounds.protocol import LowerBound, Subject
 
@@ -66,7 +68,7 @@ def saha_ye(n: int, d: int, M: int) -> float:
 
 
 def _theorem_1_1(subject: Subject, limit: Limit) -> Bound | None:
-    if subject.family not in _BACKWARD:
+    if subject.family not in _BACKWARD or not _is_plain(subject):
         return None
     n, d = subject.sizes("n", "d")
     return _formula(
@@ -81,19 +83,22 @@ def _theorem_1_1(subject: Subject, limit: Limit) -> Bound | None:
 def _sparse(subject: Subject, limit: Limit) -> Bound | None:
     if subject.family not in (*_BACKWARD, "attention-forward"):
         return None
+    if not _is_plain(subject, any_mask=True):
+        return None
     n, d = subject.sizes("n", "d")
+    scores = attention_mask(subject.params.get("mask", "full"), n, n).pairs
     return _formula(
-        sparse_theorem(n * d, n * n, subject.M),
+        sparse_theorem(n * d, scores, subject.M),
         "sparse-theorem",
         "Li, Liang, Shi, Song & Zhou (2024), Fine-grained attention I/O complexity, theorem 4.5",
         z_input=n * d,
-        z_scores=n * n,
-        crossover=sparse_threshold(n * d, n * n),
+        z_scores=scores,
+        crossover=sparse_threshold(n * d, scores),
     )
 
 
 def _saha_ye(subject: Subject, limit: Limit) -> Bound | None:
-    if subject.family != "attention-forward":
+    if subject.family != "attention-forward" or not _is_plain(subject):
         return None
     n, d = subject.sizes("n", "d")
     return _formula(
@@ -102,6 +107,13 @@ def _saha_ye(subject: Subject, limit: Limit) -> Bound | None:
         "Saha & Ye (2024), The I/O complexity of attention, theorems 3.1 and 3.7",
         crossover=d * d,
     )
+
+
+def _is_plain(subject: Subject, *, any_mask: bool = False) -> bool:
+    """Whether there is one head, as many queries as keys, and no mask: what the theorems speak of."""
+    p = subject.params
+    one_size = p.get("heads", 1) == 1 and key_count(p) == p["n"]
+    return one_size and (any_mask or p.get("mask", "full") == "full")
 
 
 def _formula(value: float, name: str, source: str, **details: object) -> Bound:

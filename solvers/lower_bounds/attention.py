@@ -1,6 +1,7 @@
 """Segment bounds for attention: LB-A on the leaf products of the scores, LB-B on pairs of tokens.
 
-n tokens, d the head dimension; a *pair* is a (query, key) pair whose score is computed. The S-tree of a pair
+n tokens, d the head dimension; a *pair* is a (query, key) pair whose score is computed, so a mask makes fewer
+of them. The S-tree of a pair
 is its d products Q_ic K_jc and the vertices that add them up, whatever the shape of the sum; likewise the
 dP-tree. Statements and proofs are in docs/bounds.md.
 """
@@ -12,6 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from graphs.heads import key_heads
+from graphs.heads import keys as key_count
+from graphs.masks import attention_mask
 from pebble.result import Bound, Limit
 from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
 from solvers.lower_bounds.segments import best_segment, whole_progress
@@ -26,7 +30,7 @@ class AttentionShape:
     Attributes
     ----------
     pairs : int
-        (query, key) pairs of one head: n², or the unmasked ones.
+        (query, key) pairs of one copy: n², or those that the mask lets through.
     d : int
         Head dimension.
     trees : int
@@ -34,7 +38,8 @@ class AttentionShape:
     outputs : int
         Computed outputs of all heads, in words.
     heads : int
-        Disjoint copies that share the fast memory.
+        Disjoint copies that share the fast memory: key heads, since the query heads of a group are so many
+        more queries of one copy.
     """
 
     pairs: int
@@ -47,14 +52,16 @@ class AttentionShape:
 def attention_shape(subject: Subject) -> AttentionShape | None:
     """The shape of an attention family's member, None for other graphs."""
     p = subject.params
-    if subject.family == "attention-backward":
-        return AttentionShape(p["n"] ** 2, p["d"], 2, 3 * p["n"] * p["d"])
     if subject.family == "attention-gradient":
         outputs = 2 if p.get("outputs") == "dX+dY" else 1
         return AttentionShape(p["n"] ** 2, p["d"], 2, outputs * p["d"] ** 2)
-    if subject.family == "attention-forward":
-        return AttentionShape(p["n"] ** 2, p["d"], 1, p["n"] * p["d"])
-    return None
+    if subject.family not in ("attention-backward", "attention-forward"):
+        return None
+    n, d, n_k, heads, groups = p["n"], p["d"], key_count(p), p["heads"], key_heads(subject.family, p)
+    pairs = attention_mask(p["mask"], n, n_k).pairs * (heads // groups)
+    if subject.family == "attention-backward":
+        return AttentionShape(pairs, d, 2, (heads * n + 2 * groups * n_k) * d, groups)
+    return AttentionShape(pairs, d, 1, heads * n * d, groups)
 
 
 def products_progress(Y: NDArray[np.int64], M: int, d: int) -> NDArray[np.int64]:

@@ -7,9 +7,16 @@ docs/bounds.md, LB-O, LB-S and LB-C.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+
+from graphs.heads import key_heads
+from graphs.heads import keys as key_count
+from graphs.masks import attention_mask
 from pebble.result import Bound, Limit
 from solvers.lower_bounds.attention import attention_shape
 from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
@@ -41,10 +48,8 @@ class OutputSums:
 
     Attributes
     ----------
-    sums : int
-        How many sums there are, all heads together.
-    terms : int
-        Pairs per sum.
+    lengths : mapping of int to int
+        How many sums there are of each number of pairs, all heads together.
     supply : callable
         H(u), see `solvers.lower_bounds.tokens`.
     inner : bool
@@ -53,11 +58,15 @@ class OutputSums:
         Computed outputs, in words.
     """
 
-    sums: int
-    terms: int
+    lengths: Mapping[int, int]
     supply: Supply
     inner: bool
     stores: int
+
+    @property
+    def products(self) -> int:
+        """Products of all sums."""
+        return sum(terms * sums for terms, sums in self.lengths.items())
 
 
 def output_sums(subject: Subject) -> OutputSums | None:
@@ -67,12 +76,29 @@ def output_sums(subject: Subject) -> OutputSums | None:
         return None
     n, d = subject.sizes("n", "d")
     if subject.family == "attention-backward":
-        return OutputSums(3 * n * d, n, backward_supply(d), False, shape.outputs)
+        over_keys, over_queries = _lengths(subject)
+        lengths = Counter({terms: d * sums for terms, sums in over_keys.items()})
+        lengths.update({terms: 2 * d * sums for terms, sums in over_queries.items()})
+        return OutputSums(lengths, backward_supply(d), False, shape.outputs)
     if subject.family == "attention-forward":
-        return OutputSums(n * d, n, rectangle_supply(d), False, shape.outputs)
+        over_keys, _ = _lengths(subject)
+        lengths = Counter({terms: d * sums for terms, sums in over_keys.items()})
+        return OutputSums(lengths, rectangle_supply(d), False, shape.outputs)
     if subject.params["given"] == "E":
-        return OutputSums(2 * n * d, n, rectangle_supply(d), True, shape.outputs)
-    return OutputSums(n * d, n, rectangle_supply(d, 54), True, shape.outputs)
+        return OutputSums({n: 2 * n * d}, rectangle_supply(d), True, shape.outputs)
+    return OutputSums({n: n * d}, rectangle_supply(d, 54), True, shape.outputs)
+
+
+def _lengths(subject: Subject) -> tuple[Counter[int], Counter[int]]:
+    """How many queries see each number of keys, and how many keys are seen by each number of queries."""
+    p = subject.params
+    groups = key_heads(subject.family, p)
+    mask = attention_mask(p["mask"], p["n"], key_count(p)).repeated(p["heads"] // groups)
+    found = []
+    for counts in (mask.keys_per_query(), mask.queries_per_key()):
+        terms, times = np.unique(counts, return_counts=True)
+        found.append(Counter(dict(zip(terms.tolist(), (groups * times).tolist(), strict=True))))
+    return found[0], found[1]
 
 
 @lru_cache(maxsize=16)
@@ -91,13 +117,13 @@ def outputs_bound(problem: OutputSums, M: int, table: TokenTable | None = None) 
 
     Examples
     --------
-    >>> problem = OutputSums(3 * 1024 * 64, 1024, backward_supply(64), False, 3 * 1024 * 64)
+    >>> problem = OutputSums({1024: 3 * 1024 * 64}, backward_supply(64), False, 3 * 1024 * 64)
     >>> outputs_bound(problem, 4096)[0] > 4_100_000
     True
     """
     table = table or _table(M, problem.supply)
-    restart = 1 / problem.terms if problem.inner else 0.0
-    return best_tokens(problem.sums * problem.terms, M, 2, table.progress(restart))
+    restart = 1 / min(problem.lengths) if problem.inner else 0.0
+    return best_tokens(problem.products, M, 2, table.progress(restart))
 
 
 def sequential_bound(
@@ -112,12 +138,12 @@ def sequential_bound(
 
     Examples
     --------
-    >>> problem = OutputSums(3 * 1024 * 64, 1024, backward_supply(64), False, 3 * 1024 * 64)
+    >>> problem = OutputSums({1024: 3 * 1024 * 64}, backward_supply(64), False, 3 * 1024 * 64)
     >>> sequential_bound(problem, 4096, fused=False)[0] > 4_800_000
     True
     """
     table = table or _table(M, problem.supply)
-    loads, Y, c = best_with_restarts(problem.sums, problem.terms, M, table, singles=not fused)
+    loads, Y, c = best_with_restarts(problem.lengths, M, table, singles=not fused)
     return loads + problem.stores, Y, c
 
 
@@ -134,21 +160,25 @@ def one_shot_bound(subject: Subject, *, fused: bool) -> tuple[int, int, str] | N
         return None
     n, d = subject.sizes("n", "d")
     table = _table(subject.M, product_supply)
+    all_pairs = shape.pairs * shape.heads
     best: tuple[int, int, str] | None = None
     for form, weight, pairs, sums in _FORMS[subject.family, subject.params.get("given") == "dO"]:
         progress = table.progress()
         if not fused:
             progress = table.progress(singles=True)
         tokens, most = progress
-        value, Y = best_tokens(weight * n * n * d, subject.M, 1, (tokens, 1000 * most))
-        found = (value - pairs * n * n - sums * n * d + shape.outputs, Y, form)
+        value, Y = best_tokens(weight * all_pairs * d, subject.M, 1, (tokens, 1000 * most))
+        # The sums begun are the outputs, but in the gradient, where the outputs are of another shape.
+        begun = sums * n * d if subject.family == "attention-gradient" else shape.outputs
+        found = (value - pairs * all_pairs - begun + shape.outputs, Y, form)
         best = found if best is None else max(best, found)
     return best
 
 
 # Products counted and their weights; the sum of the weights in thousandths; beginnings per pair; sums begun,
-# in units of nd. The weights are such that √p·Σ w√(x·y) is at most √p times half of all x and y: each product
-# joins two kinds of words, and the matrix of half the weights has no eigenvalue above 1/2.
+# in units of nd, which the gradient needs. The weights are such that √p·Σ w√(x·y) is at most √p times half of
+# all x and y: each product joins two kinds of words, and the matrix of half the weights has no eigenvalue
+# above 1/2.
 _FORMS: dict[tuple[str, bool], list[tuple[str, int, int, int]]] = {
     ("attention-backward", False): [
         ("dV, dQ, dK", 3000, 1, 3),

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from graphs.heads import key_heads
+from graphs.heads import keys as key_count
 from pebble.cdag import CDAG
 from pebble.result import Bound, Limit
 from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
@@ -34,9 +36,20 @@ def compulsory_io(cdag: CDAG) -> tuple[int, int]:
 _Params = Mapping[str, Any]
 
 
+def _attention(p: _Params) -> tuple[int, int, int]:
+    """Queries and keys of all heads, and the head dimension."""
+    return p.get("heads", 1) * p["n"], key_heads("attention", p) * key_count(p), p["d"]
+
+
 def _attention_backward(p: _Params) -> tuple[int, int]:
-    n, d = p["n"], p["d"]
-    return 4 * n * d + n + (n * d if p.get("given") == "O" else n), 3 * n * d
+    rows, columns, d = _attention(p)
+    loads = 2 * (rows + columns) * d + rows + (rows * d if p.get("given") == "O" else rows)
+    return loads, (rows + 2 * columns) * d
+
+
+def _attention_forward(p: _Params) -> tuple[int, int]:
+    rows, columns, d = _attention(p)
+    return (rows + 2 * columns) * d, rows * d
 
 
 def _attention_gradient(p: _Params) -> tuple[int, int]:
@@ -49,7 +62,7 @@ def _attention_gradient(p: _Params) -> tuple[int, int]:
 _FAMILIES: dict[str, Callable[[_Params], tuple[int, int]]] = {
     "attention-backward": _attention_backward,
     "attention-gradient": _attention_gradient,
-    "attention-forward": lambda p: (3 * p["n"] * p["d"], p["n"] * p["d"]),
+    "attention-forward": _attention_forward,
     "a1xa2t": lambda p: (2 * p["n"] * p["d"] + p["d"] ** 2, p["n"] ** 2),
     "matmul": lambda p: (p["m"] * p["k"] + p["k"] * p["n"], p["m"] * p["n"]),
     "matvec": lambda p: (p["m"] * p["n"] + p["n"], p["m"]),

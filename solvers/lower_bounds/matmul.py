@@ -84,7 +84,7 @@ def sequential_bound(sums: int, k: int, M: int, *, fused: bool) -> tuple[int, in
     >>> sequential_bound(1000 * 1000, 10000, 100, fused=True)[0] / (2 * 10**10 / 10) > 0.93
     True
     """
-    return best_with_restarts(sums, k, M, TokenTable(M, product_supply), singles=not fused)
+    return best_with_restarts({k: sums}, M, TokenTable(M, product_supply), singles=not fused)
 
 
 def two_products_bound(n: int, d: int, M: int, *, sums: str, fused: bool) -> tuple[int, str]:
@@ -99,7 +99,7 @@ def two_products_bound(n: int, d: int, M: int, *, sums: str, fused: bool) -> tup
     if sums == "chain":
         stores = n * n
         for count, name in ((n * n, "S in sequence"), (n * d, "T in sequence")):
-            found.append((best_with_restarts(count, d, M, table, singles=not fused)[0] + stores, name))
+            found.append((best_with_restarts({d: count}, M, table, singles=not fused)[0] + stores, name))
     return max(found)
 
 

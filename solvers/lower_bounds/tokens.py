@@ -9,7 +9,7 @@ bound. docs/bounds.md has the statements and proofs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -177,7 +177,7 @@ def best_tokens(total: int, M: int, sides: int, progress: TokenProgress) -> tupl
 
 
 def best_with_restarts(
-    sums: int, terms: int, M: int, table: TokenTable, *, singles: bool
+    lengths: Mapping[int, int], M: int, table: TokenTable, *, singles: bool
 ) -> tuple[int, int, int]:
     """The best bound on loads for sequential sums, over the number of first terms that are not counted.
 
@@ -187,8 +187,8 @@ def best_with_restarts(
 
     Parameters
     ----------
-    sums, terms : int
-        How many sums there are, and of how many terms each.
+    lengths : mapping of int to int
+        How many sums there are of each number of terms.
     M : int
     table : TokenTable
     singles : bool
@@ -198,17 +198,13 @@ def best_with_restarts(
     -------
     loads, Y, c : int
     """
-    if terms < 2:
-        return 0, 0, 0
-
-    def at(c: int) -> tuple[int, int, int]:
-        loads, Y = best_tokens(sums * (terms - c), M, 1, table.progress(1 / (4 * c), singles=singles))
-        return loads, Y, c
-
-    def among(low: int, high: int, count: int) -> list[int]:
-        return sorted(
-            set(np.geomspace(max(1, low), max(1, min(high, terms - 1)), count).astype(int).tolist())
-        )
-
-    best = max(at(c) for c in among(1, terms - 1, 14))
-    return max(best, *(at(c) for c in among(best[2] * 2 // 3, best[2] * 3 // 2, 8)))
+    best = (0, 0, 0)
+    longest = max(lengths, default=0)
+    if longest < 2:
+        return best
+    terms, sums = (np.array(x, dtype=np.int64) for x in (list(lengths), list(lengths.values())))
+    for c in np.unique(np.geomspace(1, longest - 1, 48).astype(np.int64)).tolist():
+        counted = int((sums * np.maximum(terms - c, 0)).sum())
+        loads, Y = best_tokens(counted, M, 1, table.progress(1 / (4 * c), singles=singles))
+        best = max(best, (loads, Y, int(c)))
+    return best

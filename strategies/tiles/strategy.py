@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter
 from typing import Any
 
 from graphs.catalog import parameters
@@ -34,8 +35,8 @@ class TileStrategy:
     recomputes : bool
         Whether the program computes vertices again, which the one-shot game forbids.
     plays : mapping
-        Values of the families' parameters that the program can deal with, where not all; parameters of a
-        family that are neither here nor sizes must have their defaults.
+        Values of the families' parameters that the program can deal with, where not all; parameters that
+        have defaults and are not here must have these.
     refuses : callable, optional
         Tells why a shape cannot be played, or None.
 
@@ -152,7 +153,7 @@ class TileStrategy:
         shape = _shape(family, params)
         for key, default in parameters(family).items():
             value = getattr(shape, key)
-            allowed = self._plays.get(key, None if _is_size(value) else (default,))
+            allowed = self._plays.get(key, None if default is Parameter.empty else (default,))
             if allowed is not None and value not in allowed:
                 known = " or ".join(f"{key}={_text(choice)}" for choice in allowed)
                 return f"it plays {known}, not {key}={_text(value)}"
@@ -233,10 +234,6 @@ def _shape(family: str, params: Mapping[str, Any]) -> Shape:
 
 def _only(step: Step, fixed: Mapping[str, int]) -> dict[str, int]:
     return {name: value for name, value in fixed.items() if name in step.options}
-
-
-def _is_size(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _text(value: Any) -> str:
