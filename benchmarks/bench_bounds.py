@@ -14,13 +14,9 @@ FACTORS = [1 / 16, 1 / 4, 1 / 2, 1, 2, 4, 8, 16, 32]
 def best_count(spec: str, M: int) -> int:
     """Least I/O of any tile program, in words."""
     parsed = parse(spec)
-    found = []
-    for name in REGISTRY.names():
-        strategy = REGISTRY.get(name)
-        if isinstance(strategy, Countable) and strategy.count_supports(parsed) is None:
-            if strategy.count_least_M(parsed) <= M:
-                found.append(count(strategy, parsed, M).io)
-    return min(found)
+    players = [s for s in map(REGISTRY.get, REGISTRY.names()) if isinstance(s, Countable)]
+    able = [s for s in players if s.count_supports(parsed) is None and s.count_least_M(parsed) <= M]
+    return min(count(strategy, parsed, M).io for strategy in able)
 
 
 def main() -> None:

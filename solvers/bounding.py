@@ -78,7 +78,9 @@ def bounds(
         else:
             # A bound of another package: any callable that takes an instance.
             value = None if subject.graph is None else bound(subject.graph)
-        if value is not None and (value.certificate or include_asymptotic or names is not None):
+        if value is None:
+            continue
+        if names is not None or value.value > 0 or name == "compulsory":
             found.append(value)
     return sorted(found, key=lambda b: (not b.certificate, -b.value))
 
