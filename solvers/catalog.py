@@ -66,6 +66,12 @@ for _name, _target, _requires, _summary in [
         "attention, sequential sums: segments of loads, products that take pairs (LB-S)",
     ),
     (
+        "attention-rectangles",
+        "attention_outputs:RECTANGLES",
+        (),
+        "attention-backward, sequential sums, large memory: rectangles of pairs (LB-R)",
+    ),
+    (
         "attention-one-shot",
         "attention_outputs:ONE_SHOT",
         (),

@@ -22,6 +22,7 @@ from pebble.schedule import Schedule
 from solvers.lower_bounds.attention import pairs_progress, products_progress
 from solvers.lower_bounds.dominators import fft_dominated, pyramid_dominated
 from solvers.lower_bounds.matmul import largest_volume
+from solvers.lower_bounds.rectangles import LEAST_SHARE, least_skip, rectangle_progress
 from solvers.lower_bounds.tokens import TokenProgress, TokenTable, backward_supply, product_supply
 from strategies.playing import play
 from tests.bound_checks import leaf_products, partial_sums, window_counter
@@ -93,7 +94,9 @@ def outputs_shares(schedule: Schedule) -> Iterator[float]:
     assert len(leaves) == 3 * N * N * D
     progress = TokenTable(M, backward_supply(D)).progress()
     for Y in windows(M):
-        yield counter.most(leaves, Y) / allowed(progress, 2 * M + Y)
+        most = counter.most(leaves, Y)
+        yield most / allowed(progress, 2 * M + Y)
+        yield most / rectangle_progress(np.array([2 * M + Y]), D, np.inf, 0.5)[0]
 
 
 def sequential_shares(schedule: Schedule) -> Iterator[float]:
@@ -249,3 +252,62 @@ def test_token_progress_is_above_every_allocation() -> None:
                 got = float((sums + 0.02 * restarts).max())
                 assert got <= value
                 assert got > 0.4 * value
+
+
+# -- rectangles -------------------------------------------------------------------------------------------
+
+
+def test_rectangles_in_every_window() -> None:
+    """LB-R on schedules whose memory holds many rows, with the uncounted terms that the lemma asks for."""
+    n, d, M = 64, 2, 64
+    cdag = build(f"attention-backward:n={n},d={d}")
+    worst = 0.0
+    for name in ("flash-attention", "two-pass", "belady"):
+        counter = window_counter(play(name, Instance(cdag, M)), loads_only=True)
+        for Y in (M // 4, M, 2 * M):
+            for split in (0.5, 0.8):
+                skip = least_skip(M + Y, d, split)
+                if skip < n:
+                    sums = partial_sums(cdag, ("dV", "dQ", "dK"), skip)
+                    share = counter.most(sums, Y) / rectangle_progress(np.array([M + Y]), d, skip, split)[0]
+                    worst = max(worst, float(share))
+    assert 0.25 < worst <= 1
+
+
+def box_progress(z: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """Gain of a rectangle and the words it takes, in units of d; a share `least` of them are first terms."""
+    i, y_share, j, j_share, q, k, v = z
+    y, jj = i * y_share, j * j_share
+    tq, tk, tv = q * y, k * jj, v * y_share * j
+    words = i + y + j + jj + tq + tk + tv
+    g = least * words
+    gain = np.minimum(jj, g) * tq + np.maximum(jj - g, 0) * y
+    gain += np.minimum(y, g) * tk + np.maximum(y - g, 0) * jj
+    gain += np.minimum(i, g) * tv + y_share * np.maximum(i - g, 0) * j
+    return gain, words
+
+
+def most_gain(least: float) -> float:
+    """The largest 16·gain/words² found by random search with refinement."""
+    rng = np.random.default_rng(4)
+
+    def share(z: np.ndarray) -> np.ndarray:
+        gain, words = box_progress(z, least)
+        return np.asarray(16 * gain / words**2)
+
+    z = rng.random((7, 20_000)) + 1e-9
+    for round_ in range(60):
+        z = z[:, np.argsort(-share(z))[:200]]
+        near = np.abs(np.repeat(z, 25, axis=1) + 0.4 * 0.9**round_ * rng.standard_normal((7, 5000)))
+        near[[1, 3, 4, 5, 6]] = np.minimum(near[[1, 3, 4, 5, 6]], 1)
+        ends = rng.random(near.shape) < 0.05
+        near = np.maximum(np.where(ends, np.round(rng.random(near.shape)), near), [[1e-9]] * 7)
+        z = np.concatenate((z, near), axis=1)
+    return float(share(z).max())
+
+
+def test_a_rectangle_gains_a_sixteenth() -> None:
+    """w²/16 is reached, never exceeded from the least share on, and exceeded below it."""
+    for least in (LEAST_SHARE, 0.2, 0.4):
+        assert 0.999 < most_gain(least) <= 1 + 1e-9
+    assert most_gain(0.97 * LEAST_SHARE) > 1.001

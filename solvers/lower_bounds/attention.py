@@ -1,9 +1,8 @@
 """Segment bounds for attention: LB-A on the leaf products of the scores, LB-B on pairs of tokens.
 
 n tokens, d the head dimension; a *pair* is a (query, key) pair whose score is computed, so a mask makes fewer
-of them. The S-tree of a pair
-is its d products Q_ic K_jc and the vertices that add them up, whatever the shape of the sum; likewise the
-dP-tree. Statements and proofs are in docs/bounds.md.
+of them. The S-tree of a pair is its d products Q_ic K_jc and the vertices that add them up, whatever the
+shape of the sum; likewise the dP-tree. Statements and proofs are in docs/bounds.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Their products (pair, operand, sum) are counted, since a sum that is touched leaves a trace: a word of it is
 kept, stored or loaded. Pairs made from scratch within a segment cost whole rows. Statements and proofs are in
-docs/bounds.md, LB-O, LB-S and LB-C.
+docs/bounds.md, LB-O, LB-S, LB-R and LB-C.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from graphs.masks import attention_mask
 from pebble.result import Bound, Limit
 from solvers.lower_bounds.attention import attention_shape
 from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
+from solvers.lower_bounds.rectangles import rectangle_progress, rectangles_bound
 from solvers.lower_bounds.tokens import (
     Supply,
     TokenTable,
@@ -33,6 +35,7 @@ from solvers.lower_bounds.tokens import (
 __all__ = [
     "ONE_SHOT",
     "OUTPUTS",
+    "RECTANGLES",
     "SEQUENTIAL",
     "OutputSums",
     "one_shot_bound",
@@ -56,12 +59,15 @@ class OutputSums:
         Whether a whole sum may be made and used up within a segment, since it is no output.
     stores : int
         Computed outputs, in words.
+    row : int
+        Words of a row, d, where the lemma on rectangles of pairs applies; else 0.
     """
 
     lengths: Mapping[int, int]
     supply: Supply
     inner: bool
     stores: int
+    row: int = 0
 
     @property
     def products(self) -> int:
@@ -79,7 +85,7 @@ def output_sums(subject: Subject) -> OutputSums | None:
         over_keys, over_queries = _lengths(subject)
         lengths = Counter({terms: d * sums for terms, sums in over_keys.items()})
         lengths.update({terms: 2 * d * sums for terms, sums in over_queries.items()})
-        return OutputSums(lengths, backward_supply(d), False, shape.outputs)
+        return OutputSums(lengths, backward_supply(d), False, shape.outputs, d)
     if subject.family == "attention-forward":
         over_keys, _ = _lengths(subject)
         lengths = Counter({terms: d * sums for terms, sums in over_keys.items()})
@@ -92,8 +98,12 @@ def output_sums(subject: Subject) -> OutputSums | None:
 def _lengths(subject: Subject) -> tuple[Counter[int], Counter[int]]:
     """How many queries see each number of keys, and how many keys are seen by each number of queries."""
     p = subject.params
-    groups = key_heads(subject.family, p)
-    mask = attention_mask(p["mask"], p["n"], key_count(p)).repeated(p["heads"] // groups)
+    return _counted(p["mask"], p["n"], key_count(p), p["heads"], key_heads(subject.family, p))
+
+
+@lru_cache(maxsize=8)
+def _counted(mask_spec: Any, n: int, keys: int, heads: int, groups: int) -> tuple[Counter[int], Counter[int]]:
+    mask = attention_mask(mask_spec, n, keys).repeated(heads // groups)
     found = []
     for counts in (mask.keys_per_query(), mask.queries_per_key()):
         terms, times = np.unique(counts, return_counts=True)
@@ -108,7 +118,7 @@ def _table(M: int, supply: Supply) -> TokenTable:
 
 
 def outputs_bound(problem: OutputSums, M: int, table: TokenTable | None = None) -> tuple[int, int]:
-    """LB-O: I/Os, in words, for sums of any shape; about 3√2·n²d/√M, then 5·n²d²/M, backward.
+    """LB-O: I/Os, in words, for sums of any shape; about 3√2·n²d/√M, then 6·n²d²/M, backward.
 
     Returns
     -------
@@ -123,7 +133,11 @@ def outputs_bound(problem: OutputSums, M: int, table: TokenTable | None = None) 
     """
     table = table or _table(M, problem.supply)
     restart = 1 / min(problem.lengths) if problem.inner else 0.0
-    return best_tokens(problem.products, M, 2, table.progress(restart))
+    tokens, most = table.progress(restart)
+    if problem.row:
+        rectangles = rectangle_progress(tokens.astype(np.int64), problem.row, np.inf, 0.5)
+        most = np.minimum(most, np.maximum.accumulate(rectangles))
+    return best_tokens(problem.products, M, 2, (tokens, most))
 
 
 def sequential_bound(
@@ -194,6 +208,8 @@ _FORMS: dict[tuple[str, bool], list[tuple[str, int, int, int]]] = {
 
 
 _HOLDS = f"hong-kung and one-shot; {BLUE_SOURCES}"
+# Below this many times d² pairs are better kept than made from scratch, and the other bounds are higher.
+_ROWS_FROM = 4
 
 
 def _outputs(subject: Subject, limit: Limit) -> Bound | None:
@@ -224,6 +240,24 @@ def _sequential(subject: Subject, limit: Limit) -> Bound | None:
     )
 
 
+def _rectangles(subject: Subject, limit: Limit) -> Bound | None:
+    problem = output_sums(subject)
+    if problem is None or not problem.row or subject.params["sums"] != "chain":
+        return None
+    if subject.M // problem.row**2 < _ROWS_FROM:
+        return None
+    loads, Y, c = rectangles_bound(problem.lengths, problem.row, subject.M)
+    if loads == 0:
+        return None
+    return Bound(
+        loads + problem.stores,
+        "attention-rectangles",
+        f"{subject.family}, sequential sums, {_HOLDS}",
+        "segments of loads, rectangles of pairs; docs/bounds.md, LB-R",
+        details={"loads_per_segment": Y, "uncounted_terms": c, "stores": problem.stores},
+    )
+
+
 def _one_shot(subject: Subject, limit: Limit) -> Bound | None:
     if attention_shape(subject) is None or subject.params["sums"] != "chain":
         return None
@@ -242,4 +276,5 @@ def _one_shot(subject: Subject, limit: Limit) -> Bound | None:
 
 OUTPUTS = LowerBound("attention-outputs", _outputs)
 SEQUENTIAL = LowerBound("attention-sequential", _sequential)
+RECTANGLES = LowerBound("attention-rectangles", _rectangles)
 ONE_SHOT = LowerBound("attention-one-shot", _one_shot, rules=("one-shot",))

@@ -25,6 +25,7 @@ __all__ = [
     "best_with_restarts",
     "product_supply",
     "rectangle_supply",
+    "terms_beyond",
 ]
 
 Supply = Callable[[NDArray[Any]], NDArray[np.float64]]
@@ -198,13 +199,41 @@ def best_with_restarts(
     -------
     loads, Y, c : int
     """
-    best = (0, 0, 0)
     longest = max(lengths, default=0)
     if longest < 2:
-        return best
-    terms, sums = (np.array(x, dtype=np.int64) for x in (list(lengths), list(lengths.values())))
-    for c in np.unique(np.geomspace(1, longest - 1, 48).astype(np.int64)).tolist():
-        counted = int((sums * np.maximum(terms - c, 0)).sum())
-        loads, Y = best_tokens(counted, M, 1, table.progress(1 / (4 * c), singles=singles))
-        best = max(best, (loads, Y, int(c)))
-    return best
+        return 0, 0, 0
+    counted = terms_beyond(lengths)
+
+    def at(c: int) -> tuple[int, int, int]:
+        total = int(counted(np.array([c]))[0])
+        loads, Y = best_tokens(total, M, 1, table.progress(1 / (4 * c), singles=singles))
+        return loads, Y, c
+
+    def among(low: int, high: int, count: int) -> list[int]:
+        return sorted(
+            set(np.geomspace(max(1, low), max(1, min(high, longest - 1)), count).astype(int).tolist())
+        )
+
+    best = max(at(c) for c in among(1, longest - 1, 14))
+    return max(best, *(at(c) for c in among(best[2] * 2 // 3, best[2] * 3 // 2, 8)))
+
+
+def terms_beyond(lengths: Mapping[int, int]) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
+    """A function that counts, for each c, the terms of all sums after their first c.
+
+    Examples
+    --------
+    >>> terms_beyond({5: 2, 3: 1})(np.array([0, 3, 4, 9])).tolist()
+    [13, 4, 2, 0]
+    """
+    terms = np.array(sorted(lengths), dtype=np.int64)
+    sums = np.array([lengths[t] for t in terms.tolist()], dtype=np.int64)
+    # Sums, and terms, from each length on.
+    many = np.concatenate((np.cumsum(sums[::-1])[::-1], [0]))
+    long = np.concatenate((np.cumsum((sums * terms)[::-1])[::-1], [0]))
+
+    def counted(c: NDArray[np.int64]) -> NDArray[np.int64]:
+        at = np.searchsorted(terms, c, side="right")
+        return np.asarray(long[at] - many[at] * c)
+
+    return counted
