@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -102,7 +101,7 @@ def _lengths(subject: Subject) -> tuple[Counter[int], Counter[int]]:
 
 
 @lru_cache(maxsize=8)
-def _counted(mask_spec: Any, n: int, keys: int, heads: int, groups: int) -> tuple[Counter[int], Counter[int]]:
+def _counted(mask_spec: str, n: int, keys: int, heads: int, groups: int) -> tuple[Counter[int], Counter[int]]:
     mask = attention_mask(mask_spec, n, keys).repeated(heads // groups)
     found = []
     for counts in (mask.keys_per_query(), mask.queries_per_key()):

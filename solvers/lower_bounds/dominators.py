@@ -42,7 +42,8 @@ def pyramid_dominated(D: NDArray[np.int64]) -> NDArray[np.int64]:
     >>> pyramid_dominated(np.array([1, 3])).tolist()
     [1, 6]
     """
-    d = np.minimum(D, 1 << 30)
+    # Beyond 2^31 the square would not fit, and `best_segment` asks for no more than 10^18.
+    d = np.minimum(D, 1 << 31)
     return np.asarray(d * (d + 1) // 2)
 
 
@@ -76,8 +77,8 @@ def _stencil1d(n: int, t: int) -> _Dominated:
     def dominated(D: NDArray[np.int64]) -> NDArray[np.int64]:
         # D, D - 1, D - 2, … over t + 1 layers; a whole layer of n dominates all that is above.
         d = np.minimum(D, n)
-        last = np.maximum(d - (t + 1), 0)
-        few = d * (d + 1) // 2 - last * (last + 1) // 2
+        rows = np.minimum(d, t + 1)
+        few = whole_progress(rows * (2.0 * d - rows + 1) / 2)
         return np.where(n <= D, everything, np.minimum(few, everything))
 
     return dominated

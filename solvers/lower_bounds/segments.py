@@ -18,7 +18,8 @@ Progress = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 # Far above the rounding errors of the few operations that make up an F.
 _GUARD = 1e-11
-_HUGE = 4.0e18
+# Progress is capped here, and so is the total: what is below it fits 64 bits, times a length too.
+_HUGE = 1.0e18
 
 
 def whole_progress(values: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -61,6 +62,8 @@ def best_segment(total: int, progress: Progress) -> tuple[int, int]:
     """
     if total <= 0:
         return 0, 0
+    # A schedule that makes all progress makes this much; F may be capped at it.
+    total = min(total, int(_HUGE))
 
     def full(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         """Segments that are full for certain, ⌈total/F⌉ − 1."""

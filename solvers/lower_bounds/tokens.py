@@ -81,7 +81,8 @@ def backward_supply(d: int) -> Supply:
         # Without pairs kept, and the local maximum with some, where there is one.
         ends = c * (x / spread) ** 3
         under = spread**2 - 3 * c * x
-        root = (spread - np.sqrt(np.maximum(under, 0))) / (3 * c)
+        # The smaller root of 3cz² − 2·spread·z + x, without the difference of two nearly equal numbers.
+        root = x / (spread + np.sqrt(np.maximum(under, 0)))
         root = np.minimum(root, x / spread)
         inner = np.where(under >= 0, (x - spread * root) * root + c * root**3, 0.0)
         return np.asarray(np.maximum(ends, inner).max(axis=-1) * scale**2 * (1 + 1e-9))
