@@ -103,6 +103,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("play fft:8 -M 4 --jsn", 2, "No such option: --jsn"),
         ("list grphs", 2, "'grphs' is not one of"),
         ("play fft:8 -M 4 --seed x", 2, "Invalid value for '--seed'"),
+        ("play fft:8 -M 4 -s random --seed -1", 2, "Invalid value for '--seed'"),
     ],
 )
 def test_one_clear_line(command: str, code: int, message: str, capsys: pytest.CaptureFixture[str]) -> None:

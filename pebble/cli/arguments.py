@@ -54,7 +54,7 @@ StrategiesOption = Annotated[
     ),
 ]
 RulesOption = Annotated[str, typer.Option("--rules", metavar="RULES", help="hong-kung or one-shot.")]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of whatever is random.")]
+SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of whatever is random.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no notes.")]
 

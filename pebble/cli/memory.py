@@ -14,6 +14,7 @@ __all__ = ["parse_memory"]
 _EXPRESSION = re.compile(r"(\d+)?\*?([A-Za-z][A-Za-z0-9_]*)(?:(?:\^|\*\*)(\d+))?(?:/(\d+))?\Z")
 _STEP = re.compile(r"(x?)(\d+)\Z")
 _MOST_VALUES = 100_000
+_MOST_DIGITS = 18
 _HELP = "write a number, 16,24,32, 16..64, 16..64:8, 16..4096:x2, or d^2/4 where the graph has a d"
 
 
@@ -46,6 +47,8 @@ def parse_memory(text: str, params: Mapping[str, Any]) -> list[int]:
             values.append(_value(part, params))
             continue
         high, _, step = rest.partition(":")
+        if not low.strip() or not high.strip():
+            raise InvalidMemoryError(f"M={part} lacks an end: write a range as 16..64")
         first, last = _value(low, params), _value(high, params)
         if first > last:
             raise InvalidMemoryError(f"M={part} is empty: {first} is above {last}")
@@ -75,7 +78,11 @@ def _range(part: str, first: int, last: int, step: str) -> list[int]:
 
 def _value(part: str, params: Mapping[str, Any]) -> int:
     text = part.strip()
-    if re.fullmatch(r"[+-]?\d{1,18}", text):
+    if re.fullmatch(r"[+-]?\d+", text):
+        if len(text.lstrip("+-0")) > _MOST_DIGITS:
+            raise InvalidMemoryError(
+                f"M={text} is out of range: give a number of at most {_MOST_DIGITS} digits"
+            )
         return check_memory(int(text))
     match = _EXPRESSION.match(text)
     if match is None:
