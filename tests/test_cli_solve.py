@@ -133,7 +133,9 @@ def test_saving_and_exporting(run: Run, tmp_path: Path) -> None:
         assert several.code == 2
         assert "one file is written" in several.err
         assert run("fft:4", "-M", "4", option, str(tmp_path / "no" / "x.lp")).code == 2
-    assert "model.txt" in run("fft:4", "-M", "4", "--export", str(tmp_path / "model.txt")).err
+    unknown = run("fft:4", "-M", "4", "--export", str(tmp_path / "model.txt"))
+    assert unknown.code == 2
+    assert "model.txt: names no format of a model" in unknown.err
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pebble.errors import UnsupportedInstanceError
+from pebble.errors import FormatError, UnsupportedInstanceError
 from solvers.ilp.cpsat import cp_model_of
 from solvers.ilp.interruptible import interruptible
 from solvers.ilp.model import FALSE, TRUE, AtMost, BooleanModel
@@ -162,14 +162,12 @@ def export(model: BooleanModel, path: Path, name: str) -> None:
 
     Raises
     ------
-    UnsupportedInstanceError
+    FormatError
         The file name ends in none of these.
     """
     suffix = path.suffix.lower()
     if suffix not in _FILES:
-        raise UnsupportedInstanceError(
-            f"'{path}' names no format of a model: let it end in {', '.join(_FILES)}"
-        )
+        raise FormatError(str(path), f"names no format of a model: let it end in {', '.join(_FILES)}")
     if suffix in (".pb", ".pbtxt"):
         cp, variables = cp_model_of(model)
         cp.name = name

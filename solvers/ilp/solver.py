@@ -327,8 +327,10 @@ def export_model(instance: Instance, path: str | Path, copies: int | None = None
     ------
     InfeasibleInstanceError
         No schedule exists: there is nothing to minimise.
+    FormatError
+        Another ending.
     UnsupportedInstanceError
-        Another ending, or a program too large.
+        The program is too large.
     """
     from solvers.ilp.mathopt import export
 
