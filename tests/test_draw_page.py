@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import re
 import shlex
@@ -14,12 +15,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import solvers
 from graphs.catalog import build
 from pebble.cdag import CDAG
 from pebble.cli.main import main
 from pebble.draw.page import Reference, viewer_page
 from pebble.instance import Instance
 from pebble.referee import verify
+from pebble.result import Result
 from pebble.schedule import Schedule
 from strategies.playing import play
 
@@ -100,6 +103,23 @@ def test_view_a_graph_finds_the_optimum(tmp_path: Path, capsys: pytest.CaptureFi
     data = _data(out.read_text(encoding="utf-8"))
     assert (data["title"], data["opening"], data["reference"]["optimum"]) == ("pyramid:2", "play", 6)
     assert data["schedule"]["cost"]["io"] == 6
+
+
+def test_view_interrupted_writes_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = solvers.solve
+
+    def interrupted(*args: Any, **kwargs: Any) -> Result:
+        return dataclasses.replace(real(*args, **kwargs), limit_hit="interrupted")
+
+    monkeypatch.setattr(solvers, "solve", interrupted)
+    out = tmp_path / "p.html"
+    assert main(["view", "pyramid:2", "-M", "3", "-o", str(out), "--json"]) == 130
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["best"] == 6
+    assert captured.err == "pebble: interrupted: the page shows the best known so far\n"
+    assert _data(out.read_text(encoding="utf-8"))["title"] == "pyramid:2"
 
 
 def test_view_a_graph_without_M_takes_the_least(tmp_path: Path) -> None:

@@ -68,7 +68,8 @@ def view(
     """Write one HTML file, for any browser and without a network, that plays a pebbling.
 
     A schedule is played back; a graph is there to play yourself, against the optimum where it can be found.
-    Exit code 1 if the schedule is illegal: the page then ends at the first broken rule.
+    Exit code 1 if the schedule is illegal: the page then ends at the first broken rule. Ctrl-C ends the
+    search for the optimum: the page is written all the same, and the exit code is 130.
     """
     from pebble.draw.page import Reference, viewer_page
     from pebble.errors import FormatError
@@ -79,7 +80,7 @@ def view(
     name, instance, schedule = load_target(target, memory, rules, graph)
     if schedule is not None and strategy is not None:
         raise typer.BadParameter("a schedule file is shown as it is", param_hint="'-s'")
-    problem, own_game = "", schedule is None and strategy is None
+    problem, interrupted, own_game = "", False, schedule is None and strategy is None
     with progress(quiet=quiet) as steps:
         if schedule is None and strategy is not None:
             steps.step(strategy)
@@ -91,7 +92,7 @@ def view(
             small = instance.cdag.num_vertices <= _SMALL
             limit = (_SECONDS if small else 0.0) if seconds is None else seconds
             known = None if problem else schedule
-            reference, found = _reference(instance, known, best, limit, seed, steps)
+            reference, found, interrupted = _reference(instance, known, best, limit, seed, steps)
             schedule = schedule or found
         steps.step("the page")
         page = viewer_page(instance, schedule, reference, title=name, play=own_game)
@@ -106,6 +107,9 @@ def view(
     if problem:
         note(f"error: the schedule is illegal: {problem}")
         raise typer.Exit(1)
+    if interrupted:
+        note("interrupted: the page shows the best known so far")
+        raise typer.Exit(130)
 
 
 def _played(strategy: str, instance: Instance, seed: int) -> Schedule:
@@ -128,8 +132,8 @@ def _problem(schedule: Schedule) -> str:
 
 def _reference(
     instance: Instance, schedule: Schedule | None, best: int | None, seconds: float, seed: int, steps: Steps
-) -> tuple[Reference, Schedule | None]:
-    """What is known of the instance, and the best schedule found on the way."""
+) -> tuple[Reference, Schedule | None, bool]:
+    """What is known of the instance, the best schedule found on the way, and whether Ctrl-C ended it."""
     import solvers
     from pebble.draw.page import Reference
     from pebble.errors import UnsupportedInstanceError
@@ -142,6 +146,7 @@ def _reference(
     if schedule is not None:
         known.append((verify(schedule).io, schedule.producer or "this schedule"))
     lower, lower_by, found, optimum = bound.value, bound.name, None, None
+    interrupted = False
     if seconds > 0:
         steps.step(f"the optimum, for at most {seconds:g} s")
         try:
@@ -149,6 +154,7 @@ def _reference(
         except UnsupportedInstanceError as error:
             note(f"the optimum was not looked for: {error}")
         else:
+            interrupted = result.limit_hit == "interrupted"
             if result.io is not None:
                 known.append((result.io, result.method))
                 found = result.schedule
@@ -159,7 +165,7 @@ def _reference(
     least, least_by = min(known, key=lambda pair: pair[0], default=(None, ""))
     if optimum is None and least is not None and least == lower:
         optimum = least
-    return Reference(optimum, least, least_by, lower, lower_by), found
+    return Reference(optimum, least, least_by, lower, lower_by), found, interrupted
 
 
 def _document(
