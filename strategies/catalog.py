@@ -40,6 +40,11 @@ REGISTRY.register(
     "attention-backward and attention-gradient: small-cache tiles, square or streaming",
 )
 REGISTRY.register(
+    "hybrid",
+    "strategies.attention_hybrids:HYBRID",
+    "attention-backward: the best plan of tiles and passes, found by search",
+)
+REGISTRY.register(
     "row-resident",
     "strategies.attention_gradient:ROW_RESIDENT",
     "attention-gradient: two passes with whole rows resident",

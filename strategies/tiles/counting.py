@@ -46,6 +46,8 @@ class CountingMachine:
         In words.
     peak : int or ndarray
         Most words resident at once, scratch included.
+    needs, makes, computed : set of str
+        Arrays that are loaded but were not stored before, that are stored, and that are computed.
     """
 
     def __init__(self, shape: Shape, candidates: int | None = None) -> None:
@@ -63,6 +65,9 @@ class CountingMachine:
         # Vertices computed, with repeats, and vertices there are, by array.
         self._computed: dict[str, int] = {}
         self._vertices: dict[str, int] = {}
+        self.needs: set[str] = set()
+        self.makes: set[str] = set()
+        self.computed: set[str] = set()
 
     # -- blocks -------------------------------------------------------------------------------------------
 
@@ -101,9 +106,12 @@ class CountingMachine:
         words = _words(index)
         self.loads = self.loads + self._times * words
         self._grow(words)
+        if before is None:
+            self._needs(name)
         return self._hold(Tile(name, index, State.RESIDENT))
 
     def stream(self, name: str, *index: Block) -> Tile:
+        self._needs(name)
         return Tile(name, index, State.STREAMED)
 
     def accumulator(self, name: str, *index: Block) -> Tile:
@@ -112,12 +120,15 @@ class CountingMachine:
     def store(self, tile: Tile) -> None:
         tile.expect(State.RESIDENT)
         self.stores = self.stores + self._times * _words(tile.index)
+        self.makes.add(tile.name)
 
     def free(self, *tiles: Tile) -> None:
         for tile in tiles:
             tile.expect(State.RESIDENT, State.STREAMED)
             if tile.state is State.STREAMED:
                 continue
+            if tile not in self._tiles:
+                raise TileProgramError(f"a part of {tile.name} cannot be freed: free the whole tile")
             self._drop(tile)
             self._resident = self._resident - _words(tile.index)
 
@@ -204,6 +215,11 @@ class CountingMachine:
         computes = sum(self._computed.values())
         return Cost(int(self.loads), int(self.stores), computes, recomputes, int(self.peak))
 
+    @property
+    def repeats(self) -> bool:
+        """Whether more vertices of an array were computed than it has."""
+        return any(self._computed[name] > vertices for name, vertices in self._vertices.items())
+
     def check_empty(self) -> None:
         """Raise TileProgramError unless the program gave up every tile."""
         if self._tiles:
@@ -238,6 +254,10 @@ class CountingMachine:
                 most = max(most, held)
         return rows, held, most
 
+    def _needs(self, name: str) -> None:
+        if name not in self.makes:
+            self.needs.add(name)
+
     def _hold(self, tile: Tile) -> Tile:
         self._tiles[tile] = None
         return tile
@@ -270,6 +290,7 @@ class CountingMachine:
         first_saves: int = 0,
     ) -> None:
         """Count the vertices that one more computation of a tile computes."""
+        self.computed.add(tile.name)
         if self._many:
             return
         size, extent = (1, 1) if terms is None else (terms.size, terms.extent)

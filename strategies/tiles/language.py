@@ -124,6 +124,11 @@ class Tile:
             wanted = " or ".join(state.value for state in states)
             raise TileProgramError(f"tile {self.name} is {self.state.value}, the program needs it {wanted}")
 
+    def part(self, *index: Block) -> Tile:
+        """Some of the words of a tile, as an operand: it takes up no room and is not to be freed."""
+        self.expect(State.RESIDENT, State.STREAMED)
+        return Tile(self.name, index, self.state)
+
 
 class Contraction(NamedTuple):
     """How ``C += A · B`` runs over the blocks: rows are A's, columns B's, terms are summed over."""

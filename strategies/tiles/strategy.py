@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
-from typing import Any
+from typing import Any, TypeAlias
 
 from graphs.catalog import parameters
 from graphs.spec import GraphSpec
@@ -18,7 +18,10 @@ from strategies.tiles.language import Shape
 from strategies.tiles.lowering import LoweringMachine
 from strategies.tiles.tuning import Step, best_blocks, least_peak
 
-__all__ = ["TileStrategy"]
+__all__ = ["Run", "TileStrategy", "block_size", "price"]
+
+Run: TypeAlias = tuple[Step, Mapping[str, Any]]
+"""A step and the options with its block sizes."""
 
 
 class TileStrategy:
@@ -81,10 +84,12 @@ class TileStrategy:
         if reason is not None:
             raise UnsupportedInstanceError(f"strategy '{self.name}' does not play {cdag.name}: {reason}")
         shape = _shape(cdag.family, cdag.params)
-        steps, chosen, cost = self._choose(cdag.family, shape, instance.M, options)
+        steps, chosen, cost = self._choose(
+            cdag.family, shape, instance.M, options, instance.rules.recomputation
+        )
         machine = LoweringMachine(cdag)
-        for step in steps:
-            step.run(machine, shape, chosen)
+        for step, blocks in steps:
+            step.run(machine, shape, blocks)
         producer = ":".join([self.name, *(f"{key}={value}" for key, value in chosen.items())])
         return Schedule(instance, machine.moves(), producer, claim=cost.io, seed=seed, info=chosen)
 
@@ -106,7 +111,8 @@ class TileStrategy:
 
     def least_M(self, instance: Instance) -> int:
         """Least M, in words: the peak with blocks of one index."""
-        return self._least(instance.cdag.family, _shape(instance.cdag.family, instance.cdag.params))
+        cdag, again = instance.cdag, instance.rules.recomputation
+        return self._least(cdag.family, _shape(cdag.family, cdag.params), again)
 
     # -- strategies.protocol.Countable --------------------------------------------------------------------
 
@@ -116,7 +122,7 @@ class TileStrategy:
         reason = self.count_supports(spec)
         if reason is not None:
             raise UnsupportedInstanceError(f"strategy '{self.name}' cannot count {spec}: {reason}")
-        _, chosen, cost = self._choose(spec.family, _shape(spec.family, spec.params), M, options)
+        _, chosen, cost = self._choose(spec.family, _shape(spec.family, spec.params), M, options, True)
         return cost, chosen
 
     def count_supports(self, spec: GraphSpec) -> str | None:
@@ -125,7 +131,7 @@ class TileStrategy:
 
     def count_least_M(self, spec: GraphSpec) -> int:
         """Least M, in words, with which the strategy plays graphs of this spec."""
-        return self._least(spec.family, _shape(spec.family, spec.params))
+        return self._least(spec.family, _shape(spec.family, spec.params), True)
 
     def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
         # Programs are functions within functions: another process finds the strategy by its registered name.
@@ -165,7 +171,8 @@ class TileStrategy:
             for variant, steps in self._programs[family].items()
         }
 
-    def _least(self, family: str, shape: Shape) -> int:
+    def _least(self, family: str, shape: Shape, again: bool) -> int:
+        """Least M, in words; `again` tells whether vertices may be computed again."""
         key = (family, *sorted(vars(shape).items()))
         if key not in self._least_known:
             self._least_known[key] = min(
@@ -175,10 +182,10 @@ class TileStrategy:
         return self._least_known[key]
 
     def _choose(
-        self, family: str, shape: Shape, M: int, options: Mapping[str, Any]
-    ) -> tuple[list[Step], dict[str, Any], Cost]:
-        """The steps to play, the options that describe them, and their cost."""
-        fixed = {key: _block_size(key, value) for key, value in options.items() if key != self._variants}
+        self, family: str, shape: Shape, M: int, options: Mapping[str, Any], again: bool
+    ) -> tuple[list[Run], dict[str, Any], Cost]:
+        """The steps to play and their blocks, the options that describe them, and their cost."""
+        fixed = {key: block_size(key, value) for key, value in options.items() if key != self._variants}
         variants = self._steps(family, shape)
         if self._variants in options:
             wanted = str(options[self._variants])
@@ -205,9 +212,10 @@ class TileStrategy:
                     break
                 chosen.update(blocks)
             else:
-                cost = _price(steps, shape, chosen)
+                runs: list[Run] = [(step, chosen) for step in steps]
+                cost = price(runs, shape)
                 if cost.peak_red <= M:
-                    found.append((steps, chosen, cost))
+                    found.append((runs, chosen, cost))
         if not found:
             least = min(
                 max(least_peak(step, shape, _only(step, fixed)) for step in steps)
@@ -220,10 +228,11 @@ class TileStrategy:
         return min(found, key=lambda choice: choice[2].io)
 
 
-def _price(steps: Sequence[Step], shape: Shape, options: Mapping[str, Any]) -> Cost:
+def price(runs: Sequence[Run], shape: Shape) -> Cost:
+    """The cost of steps with given blocks, one after the other."""
     machine = CountingMachine(shape)
-    for step in steps:
-        step.run(machine, shape, options)
+    for step, blocks in runs:
+        step.run(machine, shape, blocks)
         machine.check_empty()
     return machine.cost()
 
@@ -240,7 +249,8 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _block_size(option: str, value: Any) -> int:
+def block_size(option: str, value: Any) -> int:
+    """The value of an option as a block size; UnsupportedInstanceError if it is none."""
     try:
         size = int(value) if isinstance(value, str) else operator.index(value)
     except (TypeError, ValueError):

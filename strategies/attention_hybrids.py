@@ -1,0 +1,56 @@
+"""Hybrids for the backward pass of attention: some products by tiles, others with whole rows resident.
+
+Between FlashAttention, best above M ≈ d², and Algorithm 6, best below, there is room for programs that take
+something from both. With x = d²/M and n large, the leading terms in units of n² are
+
+    P@rows, P.dV+dS@columns, dQ and dK by tiles                5x + 5     around M = d²
+    .dV+dS@columns, dQ and dK by tiles                         8x + 3
+    .dV+dK+dS@columns, dQ by tiles                             9x + 2     around M = 2d²
+    .dV+dK@columns and .dQ@rows, S and dP computed in both     14x        around M = 4d²
+    .dV+dQ+dK@columns, which is FlashAttention                 16x
+    Algorithm 6                                                10√x + 3
+
+where x stands for a pass with rows of one matrix resident while one other goes by, the integers for the n × n
+matrices that are stored and loaded. Which plan is best for given n, d and M is found by search, and none of
+those above is written down anywhere in the code.
+"""
+
+from __future__ import annotations
+
+from strategies.algorithm6 import BACKWARD_STREAMING
+from strategies.attention_backward import ROW_DOTS
+from strategies.attention_sweeps import Sweep
+from strategies.tiles.planning import PlannedStrategy
+
+__all__ = ["BACKWARD_PHASES", "HYBRID"]
+
+_, _P, _dS, _dV, _dQ, _dK = BACKWARD_STREAMING
+_SWEEPS = (
+    Sweep("rows", writes=("P",)),
+    Sweep("columns", writes=("P",)),
+    Sweep("rows", reads=("P",), writes=("dS",)),
+    Sweep("columns", reads=("P",), sums=("dV",), writes=("dS",)),
+    Sweep("columns", sums=("dV",), writes=("dS",)),
+    Sweep("columns", sums=("dV", "dK"), writes=("dS",)),
+    Sweep("columns", sums=("dV", "dK")),
+    Sweep("rows", sums=("dQ",)),
+    Sweep("columns", sums=("dV", "dQ", "dK")),
+    Sweep("rows", sums=("dV", "dQ", "dK")),
+)
+
+BACKWARD_PHASES = {
+    "D": ROW_DOTS,
+    "P@tiles": _P,
+    "P.dS@tiles": _dS,
+    "P.dV@tiles": _dV,
+    "dS.dQ@tiles": _dQ,
+    "dS.dK@tiles": _dK,
+    **{sweep.name: sweep.step for sweep in _SWEEPS},
+}
+
+HYBRID = PlannedStrategy(
+    "hybrid",
+    {"attention-backward": BACKWARD_PHASES},
+    {"attention-backward": ("dV", "dQ", "dK")},
+    plays={"given": ("D", "O")},
+)
