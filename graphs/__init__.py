@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from graphs.random_graphs import random as random
     from graphs.random_graphs import random_layered as random_layered
     from graphs.samples import example_inputs as example_inputs
+    from graphs.sparse_graphs import cg as cg
+    from graphs.sparse_graphs import knn as knn
+    from graphs.sparse_graphs import spmv as spmv
+    from graphs.sparse_graphs import spmv_power as spmv_power
     from graphs.spec import GraphSpec as GraphSpec
     from graphs.stencils import stencil1d as stencil1d
     from graphs.stencils import stencil2d as stencil2d
@@ -51,6 +55,7 @@ _HOMES = {
     "graphs.listing": ["info", "names", "register"],
     "graphs.random_graphs": ["random", "random_layered"],
     "graphs.samples": ["example_inputs"],
+    "graphs.sparse_graphs": ["cg", "knn", "spmv", "spmv_power"],
     "graphs.spec": ["GraphSpec"],
     "graphs.stencils": ["stencil1d", "stencil2d"],
     "graphs.structural": ["chain", "fft", "grid", "pyramid", "reduce", "tree"],

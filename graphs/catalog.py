@@ -38,6 +38,10 @@ for _name, _target, _summary in [
     ("tree", "structural:tree", "in-tree on leaves, arity at a time"),
     ("pyramid", "structural:pyramid", "pyramid of height h"),
     ("reduce", "structural:reduce", "sum of n inputs"),
+    ("spmv", "sparse_graphs:spmv", "random sparse matrix times vector"),
+    ("spmv-power", "sparse_graphs:spmv_power", "random sparse matrix, k times applied to a vector"),
+    ("knn", "sparse_graphs:knn", "k-hop neighbourhood: random sparse matrix, k times applied to one nonzero"),
+    ("cg", "sparse_graphs:cg", "k iterations of conjugate gradients on a random sparse matrix"),
     ("random", "random_graphs:random", "each pair is an edge with probability p"),
     ("random-layered", "random_graphs:random_layered", "d layers of w vertices, in-degree k"),
 ]:

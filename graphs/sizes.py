@@ -117,6 +117,13 @@ def _matvec(p: _Params) -> int:
     return m * n + n + m * _sum_of_products(p, n)
 
 
+def _products(p: _Params, k: int) -> int:
+    """A sparse matrix, and `k` products with it."""
+    n = int(p["n"])
+    nonzeros = n + int(p["p"] * n * (n - 1))
+    return nonzeros + k * (2 * nonzeros if p.get("sums") == "chain" else nonzeros + n)
+
+
 _VERTICES: dict[str, Callable[[_Params], int]] = {
     "attention-backward": _attention_backward,
     "attention-gradient": _attention_gradient,
@@ -135,6 +142,10 @@ _VERTICES: dict[str, Callable[[_Params], int]] = {
     "tree": lambda p: p["leaves"] + -(-(p["leaves"] - 1) // max(1, p["arity"] - 1)),
     "pyramid": lambda p: (p["h"] + 1) * (p["h"] + 2) // 2,
     "reduce": lambda p: 2 * p["n"] - 1,
+    "spmv": lambda p: _products(p, 1) + p["n"],
+    "spmv-power": lambda p: _products(p, p["k"]) + p["n"],
+    "knn": lambda p: _products(p, p["k"]) + 1,
+    "cg": lambda p: _products(p, p["k"]) + p["n"] * (3 + 9 * p["k"]),
     "random": lambda p: p["n"] + int(p["p"] * p["n"] * (p["n"] - 1) / 2),
     "random-layered": lambda p: p["w"] * p["d"] * max(1, min(p["k"], p["w"])),
 }

@@ -32,6 +32,10 @@ SPECS = [
     "pyramid:6",
     "reduce:8",
     "reduce:8,sums=tree",
+    "spmv:n=9,p=0.3,seed=2",
+    "spmv-power:n=6,k=3,p=0.3",
+    "knn:n=8,k=2,p=0.2,sums=chain",
+    "cg:n=5,k=2,p=0.3,seed=1",
     "random:n=30,p=0.2,seed=7",
     "random-layered:w=4,d=5,seed=7",
 ]
