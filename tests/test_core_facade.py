@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
+import experiments
 import graphs
 import pebble
 import solvers
 import strategies
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = [pebble, graphs, strategies, solvers]
-HEAVY = ("numba", "ortools", "scipy", "networkx", "matplotlib")
+PACKAGES = [pebble, graphs, strategies, solvers, experiments]
+HEAVY = ("numba", "ortools", "scipy", "networkx", "matplotlib", "distributed", "pyarrow")
 
 
 def run(code: str) -> str:
@@ -42,8 +43,8 @@ def test_every_public_name_resolves_before_and_after_importing_all_modules() -> 
     """A submodule must not shadow a public name of its package once it is imported."""
     code = """
 import importlib, pkgutil
-import pebble, graphs, strategies, solvers
-packages = [pebble, graphs, strategies, solvers]
+import pebble, graphs, strategies, solvers, experiments
+packages = [pebble, graphs, strategies, solvers, experiments]
 before = {(p.__name__, n): getattr(p, n) for p in packages for n in p.__all__}
 for p in packages:
     for module in pkgutil.walk_packages(p.__path__, p.__name__ + "."):
@@ -75,7 +76,7 @@ def test_every_module_declares_its_public_names() -> None:
         assert all(hasattr(module, public) for public in module.__all__)
 
 
-@pytest.mark.parametrize("package", ["pebble", "graphs", "strategies", "solvers"])
+@pytest.mark.parametrize("package", ["pebble", "graphs", "strategies", "solvers", "experiments"])
 def test_importing_a_package_is_light(package: str) -> None:
     code = f"import sys, {package}; print([m for m in {HEAVY!r} if m in sys.modules])"
     assert run(code).strip() == "[]"

@@ -20,6 +20,7 @@ from pebble.cli.output import note
 from pebble.cli.play import play
 from pebble.cli.show import show
 from pebble.cli.solve import solve
+from pebble.cli.sweep import sweep
 from pebble.cli.verify import verify
 from pebble.cli.view import view
 from pebble.errors import (
@@ -50,6 +51,7 @@ app.command("solve")(solve)
 app.command("verify")(verify)
 app.command("show")(show)
 app.command("view")(view)
+app.command("sweep")(sweep)
 app.command("doctor")(doctor)
 
 # Typer brings its own copy of click or uses the installed one: the base classes are found through its name.
