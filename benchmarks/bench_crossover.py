@@ -1,4 +1,4 @@
-"""Where the small-cache tiles stop being cheaper than FlashAttention and its relatives: docs/theorem-check.md."""
+"""Where small-cache tiles stop being cheaper than FlashAttention and its kin: docs/theorem-check.md."""
 
 from __future__ import annotations
 
