@@ -18,6 +18,7 @@ from pebble.cli.info import info
 from pebble.cli.listing import list_names
 from pebble.cli.output import note
 from pebble.cli.play import play
+from pebble.cli.plot import plot
 from pebble.cli.show import show
 from pebble.cli.solve import solve
 from pebble.cli.sweep import sweep
@@ -52,6 +53,7 @@ app.command("verify")(verify)
 app.command("show")(show)
 app.command("view")(view)
 app.command("sweep")(sweep)
+app.command("plot")(plot)
 app.command("doctor")(doctor)
 
 # Typer brings its own copy of click or uses the installed one: the base classes are found through its name.
