@@ -9,7 +9,7 @@ import pytest
 
 from graphs.catalog import build as build_graph
 from pebble.cdag import CDAG
-from pebble.errors import InfeasibleInstanceError, UnsupportedInstanceError
+from pebble.errors import FormatError, InfeasibleInstanceError, UnsupportedInstanceError
 from pebble.instance import Instance
 from pebble.referee import verify
 from pebble.result import Limit
@@ -152,7 +152,7 @@ def test_export_writes_each_format(tmp_path: Path) -> None:
         assert size.computes == 6
         assert path.stat().st_size > 500
     assert "before_" in (tmp_path / "model.lp").read_text()
-    with pytest.raises(UnsupportedInstanceError, match=r"\.mps, \.lp, \.pb"):
+    with pytest.raises(FormatError, match=r"\.mps, \.lp, \.pb"):
         export_model(instance, tmp_path / "model.txt")
     with pytest.raises(InfeasibleInstanceError):
         export_model(instance.with_memory(2), tmp_path / "model.mps")
