@@ -49,6 +49,10 @@ class Operands:
         self._left = dict(self.uses)
         self._here: dict[str, Tile] = {}
 
+    def vector(self, name: str) -> Tile:
+        """The block of a vector."""
+        return self.held[name] if name in self.held else self.machine.stream(name, self.block)
+
     @contextmanager
     def using(self, name: str) -> Iterator[Tile]:
         """The tile of a matrix for one of its uses."""
@@ -131,32 +135,34 @@ class Sweep:
 
     @property
     def step(self) -> Step:
-        """The pass as a step; its I/O depends on the blocks of the outer axis alone."""
-        return Step(self, {"outside": "n"})
+        """The pass as a step, of the blocks of the outer axis and the rows of the other one that stay too."""
+        return Step(self, {"outside": "n", "kept": "n"}, kept="kept")
 
-    def __call__(self, m: Machine, shape: Shape, outside: Words) -> None:
-        c, uses = m.whole(shape.d), self.uses()
+    def __call__(self, m: Machine, shape: Shape, outside: Words, kept: Words) -> None:
+        c, head, uses = m.whole(shape.d), m.head(shape.n, kept), self.uses()
+        stays = {name: m.load(name, head, c) for name in uses if not self._is_outer(name)}
+        stays |= {name: m.load(name, head) for name in self._vectors() if not self._is_outer(name)}
+        rooms = {name: m.room(name, head, c) for name in self.sums if not self._is_outer(name)}
         for o in m.loop(shape.n, outside):
             held = {name: m.load(name, o, c) for name in uses if self._is_outer(name)}
             vectors = {name: m.load(name, o) for name in self._vectors() if self._is_outer(name)}
             totals = {name: m.accumulator(name, o, c) for name in self.sums if self._is_outer(name)}
-            for b in m.loop(shape.n, 1):
-                operands = Operands(m, uses, held, b, c)
-                vectors |= {name: m.stream(name, b) for name in self._vectors() if not self._is_outer(name)}
-                self._pair(m, operands, vectors, totals, o, b)
+            here = {**held, **vectors}
+            for b in m.loop(shape.n, 1, end=kept):
+                near = {name: tile.part(b, *tile.index[1:]) for name, tile in stays.items()}
+                parts = {name: room.part(b, c, starts=o.first) for name, room in rooms.items()}
+                self._pair(m, Operands(m, uses, {**here, **near}, b, c), {**totals, **parts}, o, b)
+            for b in m.loop(shape.n, 1, begin=kept):
+                self._pair(m, Operands(m, uses, here, b, c), totals, o, b)
             for total in totals.values():
                 m.store(total)
-            m.free(*held.values(), *totals.values())
-            m.free(*(tile for name, tile in vectors.items() if self._is_outer(name)))
+            m.free(*here.values(), *totals.values())
+        for room in rooms.values():
+            m.store(room)
+        m.free(*stays.values(), *rooms.values())
 
     def _pair(
-        self,
-        m: Machine,
-        operands: Operands,
-        vectors: dict[str, Tile],
-        totals: dict[str, Tile],
-        outside: Block,
-        inside: Block,
+        self, m: Machine, operands: Operands, totals: dict[str, Tile], outside: Block, inside: Block
     ) -> None:
         """All that the pass does with one pair of blocks."""
         i, j = (outside, inside) if self.outer == "rows" else (inside, outside)
@@ -168,11 +174,11 @@ class Sweep:
                 else:
                     add_through_memory(m, name, left, tile, inside, outside)
 
-        P = self._bring_P(m, operands, vectors, i, j)
+        P = self._bring_P(m, operands, i, j)
         if "dV" in self.sums:
             assert P is not None
             add("dV", P, "dO")
-        dS = self._bring_dS(m, operands, vectors, P, i, j)
+        dS = self._bring_dS(m, operands, P, i, j)
         if P is not None:
             m.free(P)
         if dS is not None:
@@ -181,23 +187,19 @@ class Sweep:
                     add(name, dS, right)
             m.free(dS)
 
-    def _bring_P(
-        self, m: Machine, operands: Operands, vectors: dict[str, Tile], i: Block, j: Block
-    ) -> Tile | None:
+    def _bring_P(self, m: Machine, operands: Operands, i: Block, j: Block) -> Tile | None:
         """P, computed or from slow memory; None if the pass has no use for it."""
         if "P" in self.reads:
             return (m.load if self.makes_dS and "dV" in self.sums else m.stream)("P", i, j)
         if not self.makes_P:
             return None
         with operands.using("Q") as Q, operands.using("K") as K:
-            P = probabilities(m, Q, K, vectors["L"])
+            P = probabilities(m, Q, K, operands.vector("L"))
         if "P" in self.writes:
             m.store(P)
         return P
 
-    def _bring_dS(
-        self, m: Machine, operands: Operands, vectors: dict[str, Tile], P: Tile | None, i: Block, j: Block
-    ) -> Tile | None:
+    def _bring_dS(self, m: Machine, operands: Operands, P: Tile | None, i: Block, j: Block) -> Tile | None:
         """dS, computed or from slow memory; None if the pass has no use for it."""
         if "dS" in self.reads:
             return (m.load if {"dQ", "dK"} <= {*self.sums} else m.stream)("dS", i, j)
@@ -205,7 +207,7 @@ class Sweep:
             return None
         assert P is not None
         with operands.using("dO") as dO, operands.using("V") as V:
-            dS = gradient_of_scores(m, dO, V, P, vectors["D"])
+            dS = gradient_of_scores(m, dO, V, P, operands.vector("D"))
         if "dS" in self.writes:
             m.store(dS)
         return dS

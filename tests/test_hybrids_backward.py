@@ -55,9 +55,13 @@ def test_any_blocks_ragged_ones_too(plan: str) -> None:
     spec = "attention-backward:n=12,d=5"
     shape = Shape.of({"n": 12, "d": 5, "given": "D"})
     steps = [HYBRID.phases("attention-backward", shape)[name] for name in plan.split("/")]
-    for size in (1, 2, 5, 7, 11, 12):
+    for size, kept in ((1, 0), (2, 1), (5, 2), (7, 0), (7, 11), (11, 5), (12, 3)):
         blocks = "/".join(
-            "x".join(str(min(size, getattr(shape, axis))) for axis in s.options.values()) for s in steps
+            "x".join(
+                str(kept if name == s.kept else min(size, getattr(shape, axis)))
+                for name, axis in s.options.items()
+            )
+            for s in steps
         )
         peak = strategies.count("hybrid", spec, 10**6, plan=plan, blocks=blocks).peak_red
         cost, _ = play_and_check(spec, "hybrid", peak, plan=plan, blocks=blocks)
@@ -139,9 +143,10 @@ def test_a_plan_and_its_blocks_are_checked() -> None:
     refused("needs P before it", plan="P.dV@tiles")
     refused("does not make dK, dQ", plan="P@rows/P.dV@tiles")
     refused("together with plan", blocks="3")
-    refused("2 parts for 1 phases", plan="dV+dQ+dK@rows", blocks="3/3")
-    refused("names 2 sizes, not 1", plan="dV+dQ+dK@rows", blocks="3x3")
-    refused("no whole number", plan="dV+dQ+dK@rows", blocks="three")
+    refused("2 parts for 1 phases", plan="dV+dQ+dK@rows", blocks="3x0/3")
+    refused("names 1 sizes, not 2", plan="dV+dQ+dK@rows", blocks="3")
+    refused("no whole number", plan="dV+dQ+dK@rows", blocks="threex0")
+    refused("at least 1 index", plan="dV+dQ+dK@rows", blocks="0x0")
     refused("neither yes nor no", recompute="maybe")
     refused("computes vertices again", plan="dV+dK@columns/dQ@rows", recompute="no")
 

@@ -74,11 +74,16 @@ class CountingMachine:
     def whole(self, extent: int) -> Block:
         return Block(extent, extent, True, True)
 
-    def loop(self, extent: int, block: Words) -> Iterator[Block]:
+    def head(self, extent: int, size: Words) -> Block:
+        return Block(extent, size, True, False)
+
+    def loop(
+        self, extent: int, block: Words, *, begin: Words = 0, end: Words | None = None
+    ) -> Iterator[Block]:
         outer_times, outer_exists = self._times, self._exists
         entry = [(tile, tile.state) for tile in self._tiles], self._resident
         after: tuple[Words, list[Tile]] | None = None
-        for first, last, size, times in _classes(extent, block):
+        for first, last, size, times in _classes((extent if end is None else end) - begin, block):
             if not _anywhere(times):
                 continue
             if first and after is not None:
@@ -117,6 +122,10 @@ class CountingMachine:
     def accumulator(self, name: str, *index: Block) -> Tile:
         return self._hold(Tile(name, index, State.EMPTY))
 
+    def room(self, name: str, *index: Block) -> Tile:
+        self._grow(_words(index))
+        return self._hold(Tile(name, index, State.RESIDENT))
+
     def store(self, tile: Tile) -> None:
         tile.expect(State.RESIDENT)
         self.stores = self.stores + self._times * _words(tile.index)
@@ -145,7 +154,8 @@ class CountingMachine:
         starts = C.state is State.EMPTY
         if starts:
             C.state = State.RESIDENT
-            self._grow(_words(C.index))
+            if C.whole is None:
+                self._grow(_words(C.index))
         if self._fma:
             self._computes(C, per_term=1, terms=terms, starts=starts)
         else:
@@ -300,10 +310,10 @@ class CountingMachine:
         self._vertices[tile.name] = entries * (per_term * extent - first_saves)
 
 
-def _classes(extent: int, block: Words) -> Iterator[tuple[bool, bool, Words, Words]]:
-    """First, last, size and number of the blocks of each class that a loop over an axis visits."""
+def _classes(extent: Words, block: Words) -> Iterator[tuple[bool, bool, Words, Words]]:
+    """First, last, size and number of the blocks of each class that a loop over `extent` indices visits."""
     block = _smaller(block, extent)
-    steps = -(-extent // block)
+    steps: Any = -(-extent // (block + (block == 0)))  # a range may be empty
     yield True, True, extent, (steps == 1) * 1
     yield True, False, block, (steps > 1) * 1
     yield False, False, block, (steps - 2) * (steps > 2)

@@ -65,7 +65,7 @@ class Block:
     size : int or ndarray
         Indices in the block.
     first, last : bool
-        Whether the block starts, or ends, the axis.
+        Whether the block starts, or ends, its loop.
     start, step, variable : int
         For the lowering machine: the first index is ``start + step * t``, where t is the position in the open
         loop number `variable` (none if -1).
@@ -108,6 +108,8 @@ class Tile:
         Whether the sums hold the terms of that block too, or only those before it.
     ids : ndarray or None
         For the lowering machine: the vertices held, where `terms` does not tell them.
+    whole : Tile or None
+        The tile that this one is a part of.
     """
 
     name: str
@@ -117,6 +119,7 @@ class Tile:
     terms: Block | None = None
     complete: bool = True
     ids: NDArray[np.int64] | None = field(default=None, repr=False)
+    whole: Tile | None = field(default=None, repr=False)
 
     def expect(self, *states: State) -> None:
         """Raise TileProgramError unless the tile is in one of `states`."""
@@ -124,10 +127,13 @@ class Tile:
             wanted = " or ".join(state.value for state in states)
             raise TileProgramError(f"tile {self.name} is {self.state.value}, the program needs it {wanted}")
 
-    def part(self, *index: Block) -> Tile:
-        """Some of the words of a tile, as an operand: it takes up no room and is not to be freed."""
+    def part(self, *index: Block, starts: bool = False) -> Tile:
+        """Some of the words of a tile: it takes up no room of its own and is not to be freed.
+
+        A part of a `Machine.room` is a tile of sums, and `starts` says that it has no term yet.
+        """
         self.expect(State.RESIDENT, State.STREAMED)
-        return Tile(self.name, index, self.state)
+        return Tile(self.name, index, State.EMPTY if starts else self.state, whole=self)
 
 
 class Contraction(NamedTuple):
@@ -185,8 +191,12 @@ class Machine(Protocol):
     step one for the result.
     """
 
-    def loop(self, extent: int, block: Words) -> Iterator[Block]:
+    def loop(
+        self, extent: int, block: Words, *, begin: Words = 0, end: Words | None = None
+    ) -> Iterator[Block]:
         """The blocks of `block` indices that cover an axis, in ascending order; the last may be shorter.
+
+        With `begin` or `end` they cover that range of the axis, and there may be none.
 
         The body may depend on its position only through the block's `first`, `last` and `size`, and leaves
         the same tiles resident after each iteration.
@@ -195,6 +205,10 @@ class Machine(Protocol):
 
     def whole(self, extent: int) -> Block:
         """The block of all indices of an axis."""
+        ...
+
+    def head(self, extent: int, size: Words) -> Block:
+        """The block of the first indices of an axis, maybe none."""
         ...
 
     def load(self, name: str, *index: Block, before: Block | None = None) -> Tile:
@@ -212,6 +226,10 @@ class Machine(Protocol):
 
     def accumulator(self, name: str, *index: Block) -> Tile:
         """A tile of sums without a term yet: it takes up room as the first terms are computed."""
+        ...
+
+    def room(self, name: str, *index: Block) -> Tile:
+        """Room for a tile of sums that are added up part by part (`Tile.part`), all before it is stored."""
         ...
 
     def multiply(self, C: Tile, A: Tile, B: Tile) -> None:

@@ -73,18 +73,26 @@ class LoweringMachine:
     def whole(self, extent: int) -> Block:
         return Block(extent, extent, True, True)
 
-    def loop(self, extent: int, block: Words) -> Iterator[Block]:
-        size = min(int(block), extent)
-        steps = -(-extent // size)
+    def head(self, extent: int, size: Words) -> Block:
+        return Block(extent, size, True, False)
+
+    def loop(
+        self, extent: int, block: Words, *, begin: Words = 0, end: Words | None = None
+    ) -> Iterator[Block]:
+        start, stop = int(begin), extent if end is None else int(end)
+        if start >= stop:
+            return
+        size = min(int(block), stop - start)
+        steps = -(-(stop - start) // size)
         for t in range(min(_FIRST_MIDDLE, steps - 1)):
-            yield Block(extent, size, t == 0, False, t * size)
+            yield Block(extent, size, t == 0, False, start + t * size)
         if steps - 1 > _FIRST_MIDDLE:
             variable = len(self._pieces) - 1
             self._pieces.append([])
-            yield Block(extent, size, False, False, 0, size, variable)
+            yield Block(extent, size, False, False, start, size, variable)
             self._unroll(self._pieces.pop(), range(_FIRST_MIDDLE, steps - 1))
-        start = (steps - 1) * size
-        yield Block(extent, extent - start, steps == 1, True, start)
+        last = start + (steps - 1) * size
+        yield Block(extent, stop - last, steps == 1, True, last)
 
     def _unroll(self, pieces: list[NDArray[Any]], positions: range) -> None:
         """Repeat the moves of a loop's body for each position and hand them to the enclosing body."""
@@ -118,6 +126,9 @@ class LoweringMachine:
 
     def accumulator(self, name: str, *index: Block) -> Tile:
         return Tile(name, index, State.EMPTY)
+
+    def room(self, name: str, *index: Block) -> Tile:
+        return Tile(name, index, State.RESIDENT)
 
     def store(self, tile: Tile) -> None:
         tile.expect(State.RESIDENT)
@@ -156,7 +167,8 @@ class LoweringMachine:
             if sums[some].size:
                 words = (None if operand is None else operand[some] for operand in (left, right))
                 self._write_terms(_encode(moves(C.name, sums[some])), *words)
-        C.state, C.terms, C.complete = State.RESIDENT, terms, True
+        for tile in (C,) if C.whole is None else (C, C.whole):
+            tile.state, tile.terms, tile.complete = State.RESIDENT, terms, True
 
     def _first_term(self, name: str, sums: Grid) -> list[tuple[Op, Grid]]:
         """A product alone, in the accumulator's own place."""

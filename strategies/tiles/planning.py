@@ -47,7 +47,7 @@ class Survey:
 def survey(step: Step, shape: Shape) -> Survey:
     """Read a tile program once and tell what it needs and makes."""
     machine = CountingMachine(shape)
-    step.run(machine, shape, dict.fromkeys(step.options, 1))
+    step.run(machine, shape, step.smallest)
     machine.check_empty()
     needs, makes, computes = (frozenset(x) for x in (machine.needs, machine.makes, machine.computed))
     return Survey(needs, makes, computes, machine.repeats, int(machine.peak))
@@ -233,7 +233,10 @@ def _parse_blocks(text: str, steps: Sequence[Step]) -> list[dict[str, int]]:
                 f"'{part}' in blocks={text} names {len(sizes)} sizes, not {len(step.options)}"
             )
         blocks.append(
-            {name: block_size("blocks", size) for name, size in zip(step.options, sizes, strict=True)}
+            {
+                name: block_size("blocks", size, least)
+                for (name, least), size in zip(step.smallest.items(), sizes, strict=True)
+            }
         )
     return blocks
 

@@ -7,8 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter
 from typing import Any, TypeAlias
 
+from numpy.typing import NDArray
+
 from graphs.catalog import parameters
 from graphs.spec import GraphSpec
+from pebble.cdag import CDAG
 from pebble.errors import UnsupportedInstanceError
 from pebble.instance import Instance
 from pebble.result import Cost, Limit
@@ -38,8 +41,8 @@ class TileStrategy:
     recomputes : bool
         Whether the program computes vertices again, which the one-shot game forbids.
     plays : mapping
-        Values of the families' parameters that the program can deal with, where not all; parameters that
-        have defaults and are not here must have these.
+        Values of the families' parameters that the program can deal with, None for any; parameters that have
+        defaults and are not here must have these.
     refuses : callable, optional
         Tells why a shape cannot be played, or None.
 
@@ -55,7 +58,7 @@ class TileStrategy:
         *,
         variants: str = "",
         recomputes: bool = False,
-        plays: Mapping[str, Sequence[Any]] | None = None,
+        plays: Mapping[str, Sequence[Any] | None] | None = None,
         refuses: Callable[[Shape], str | None] | None = None,
     ) -> None:
         self.name = name
@@ -87,11 +90,9 @@ class TileStrategy:
         steps, chosen, cost = self._choose(
             cdag.family, shape, instance.M, options, instance.rules.recomputation
         )
-        machine = LoweringMachine(cdag)
-        for step, blocks in steps:
-            step.run(machine, shape, blocks)
         producer = ":".join([self.name, *(f"{key}={value}" for key, value in chosen.items())])
-        return Schedule(instance, machine.moves(), producer, claim=cost.io, seed=seed, info=chosen)
+        moves = self._lower(cdag, steps, shape)
+        return Schedule(instance, moves, producer, claim=cost.io, seed=seed, info=chosen)
 
     def supports(self, instance: Instance) -> str | None:
         """None if the strategy plays such graphs and rules, else the reason why not; M is not judged."""
@@ -165,7 +166,8 @@ class TileStrategy:
                 return f"it plays {known}, not {key}={_text(value)}"
         return self._refuses(shape) if self._refuses is not None else None
 
-    def _steps(self, family: str, shape: Shape) -> dict[str, list[Step]]:
+    def _steps(self, family: str, shape: Shape, again: bool) -> dict[str, list[Step]]:
+        """The steps of each variant; `again` tells whether vertices may be computed again."""
         return {
             variant: [step for step in steps if step.when is None or step.when(shape)]
             for variant, steps in self._programs[family].items()
@@ -173,11 +175,11 @@ class TileStrategy:
 
     def _least(self, family: str, shape: Shape, again: bool) -> int:
         """Least M, in words; `again` tells whether vertices may be computed again."""
-        key = (family, *sorted(vars(shape).items()))
+        key = (family, again, *sorted(vars(shape).items()))
         if key not in self._least_known:
             self._least_known[key] = min(
-                max(least_peak(step, shape) for step in steps)
-                for steps in self._steps(family, shape).values()
+                max(self._least_peak(step, shape, {}) for step in steps)
+                for steps in self._steps(family, shape, again).values()
             )
         return self._least_known[key]
 
@@ -186,7 +188,7 @@ class TileStrategy:
     ) -> tuple[list[Run], dict[str, Any], Cost]:
         """The steps to play and their blocks, the options that describe them, and their cost."""
         fixed = {key: block_size(key, value) for key, value in options.items() if key != self._variants}
-        variants = self._steps(family, shape)
+        variants = self._steps(family, shape, again)
         if self._variants in options:
             wanted = str(options[self._variants])
             if wanted not in variants:
@@ -207,18 +209,18 @@ class TileStrategy:
         for variant, steps in suited.items():
             chosen: dict[str, Any] = {self._variants: variant} if self._variants else {}
             for step in steps:
-                blocks = best_blocks(step, shape, M, fixed)
+                blocks = self._best_blocks(step, shape, M, _only(step, fixed))
                 if blocks is None:
                     break
                 chosen.update(blocks)
             else:
                 runs: list[Run] = [(step, chosen) for step in steps]
-                cost = price(runs, shape)
+                cost = self._price(runs, shape)
                 if cost.peak_red <= M:
                     found.append((runs, chosen, cost))
         if not found:
             least = min(
-                max(least_peak(step, shape, _only(step, fixed)) for step in steps)
+                max(self._least_peak(step, shape, _only(step, fixed)) for step in steps)
                 for steps in suited.values()
             )
             given = "".join(f" with {key}={value}" for key, value in fixed.items())
@@ -226,6 +228,29 @@ class TileStrategy:
                 f"strategy '{self.name}'{given} needs M >= {least}, got M={M}", least
             )
         return min(found, key=lambda choice: choice[2].io)
+
+    # -- readings: strategies with machines of their own replace these ------------------------------------
+
+    def _least_peak(self, step: Step, shape: Shape, fixed: Mapping[str, int]) -> int:
+        """Least M, in words, of a step, with blocks of one index but for the fixed ones."""
+        return least_peak(step, shape, fixed)
+
+    def _best_blocks(
+        self, step: Step, shape: Shape, M: int, fixed: Mapping[str, int]
+    ) -> dict[str, int] | None:
+        """The blocks of a step of least I/O that fit, with the fixed ones; None if none do."""
+        return best_blocks(step, shape, M, fixed)
+
+    def _price(self, runs: Sequence[Run], shape: Shape) -> Cost:
+        """The cost of steps with given blocks, one after the other."""
+        return price(runs, shape)
+
+    def _lower(self, cdag: CDAG, runs: Sequence[Run], shape: Shape) -> NDArray[Any]:
+        """The packed moves of steps with given blocks, one after the other."""
+        machine = LoweringMachine(cdag)
+        for step, blocks in runs:
+            step.run(machine, shape, blocks)
+        return machine.moves()
 
 
 def price(runs: Sequence[Run], shape: Shape) -> Cost:
@@ -249,14 +274,14 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def block_size(option: str, value: Any) -> int:
+def block_size(option: str, value: Any, least: int = 1) -> int:
     """The value of an option as a block size; UnsupportedInstanceError if it is none."""
     try:
         size = int(value) if isinstance(value, str) else operator.index(value)
     except (TypeError, ValueError):
         raise UnsupportedInstanceError(f"{option}={value} is no whole number of indices") from None
-    if size < 1:
-        raise UnsupportedInstanceError(f"{option}={size}: a block has at least 1 index")
+    if size < least:
+        raise UnsupportedInstanceError(f"{option}={size}: a block has at least {least} index")
     return size
 
 

@@ -29,12 +29,16 @@ class Step:
         Prefix of the block sizes' names as options of a strategy, where several steps have the same.
     when : callable, optional
         Whether the step is there for a shape; it always is by default.
+    kept : str
+        The last of the block sizes, where it is a number of indices that stay, from 0 to all but one of its
+        axis: the more, the less I/O and the higher the peak.
     """
 
     body: Callable[..., None]
     blocks: Mapping[str, str] = field(default_factory=dict)
     label: str = ""
     when: Callable[[Shape], bool] | None = None
+    kept: str = ""
 
     def option(self, block: str) -> str:
         """A block size's name as an option."""
@@ -45,7 +49,12 @@ class Step:
         """The option name of each block size, and the axis that it cuts up."""
         return {self.option(block): axis for block, axis in self.blocks.items()}
 
-    def run(self, machine: Any, shape: Shape, options: Mapping[str, Any]) -> None:
+    @property
+    def smallest(self) -> dict[str, int]:
+        """The block sizes of least peak."""
+        return {self.option(block): 0 if block == self.kept else 1 for block in self.blocks}
+
+    def run(self, machine: Any, shape: Any, options: Mapping[str, Any]) -> None:
         """Let a machine read the step with the block sizes among `options`."""
         self.body(machine, shape, **{block: options[self.option(block)] for block in self.blocks})
 
@@ -73,7 +82,7 @@ def distinct_blocks(extent: int) -> NDArray[np.int64]:
 def least_peak(step: Step, shape: Shape, fixed: Mapping[str, int] | None = None) -> int:
     """Least M, in words, that a step can do with: its peak with blocks of one index (`fixed` ones kept)."""
     machine = CountingMachine(shape)
-    step.run(machine, shape, {**dict.fromkeys(step.options, 1), **(fixed or {})})
+    step.run(machine, shape, {**step.smallest, **(fixed or {})})
     return int(machine.peak)
 
 
@@ -105,6 +114,8 @@ def best_blocks(
         return given
     *outer, inner = searched
     sizes = {name: distinct_blocks(extent) for name, extent in searched.items()}
+    if step.kept and inner == step.option(step.kept):
+        sizes[inner] = np.arange(searched[inner])
     if outer:
         grid = np.meshgrid(*(sizes[name] for name in outer), indexing="ij")
         blocks = {name: axis.reshape(-1) for name, axis in zip(outer, grid, strict=True)}
@@ -119,7 +130,14 @@ def best_blocks(
     best = np.lexsort((peak, io))[0]
     if io[best] == none:
         return None
-    return {**given, **{name: int(values[best]) for name, values in blocks.items()}}
+    found = {name: int(values[best]) for name, values in blocks.items()}
+    if step.kept and step.option(step.kept) in found:
+        # Where nothing comes by twice, keeping it saves nothing.
+        none_kept = {**found, step.option(step.kept): 0}
+        machine = _read(step, shape, given, {name: np.array([value]) for name, value in none_kept.items()})
+        if np.asarray(machine.loads + machine.stores)[0] == io[best]:
+            found = none_kept
+    return {**given, **found}
 
 
 _Blocks: TypeAlias = dict[str, NDArray[np.int64]]
@@ -135,15 +153,31 @@ def _with_largest(
     sizes: NDArray[np.int64],
 ) -> _Blocks:
     """`blocks` with the largest of `sizes` for the block `inner` that fits; those with none are left out."""
+
+    def peaks(chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.asarray(_read(step, shape, given, {**blocks, inner: sizes[chosen]}).peak)
+
     low = np.zeros(len(next(iter(blocks.values()))), dtype=np.int64)
-    fits = _read(step, shape, given, {**blocks, inner: sizes[low]}).peak <= M
-    blocks, low = {name: values[fits] for name, values in blocks.items()}, low[fits]
+    low_peak = peaks(low)
+    fits = low_peak <= M
+    blocks, low, low_peak = {name: values[fits] for name, values in blocks.items()}, low[fits], low_peak[fits]
+    high = np.full(len(low), len(sizes) - 1)
+    high_peak = peaks(high)
     # Invariant: the size at `low` fits, the one at `high` does not, or is past the end.
-    high = np.full(len(low), len(sizes))
+    low, high = np.where(high_peak <= M, high, low), np.where(high_peak <= M, high + 1, high)
+    rounds = 0
     while (high - low > 1).any():
-        middle = (low + high) // 2
-        fits = _read(step, shape, given, {**blocks, inner: sizes[middle]}).peak <= M
-        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+        # Peaks are nearly linear in the size, so that interpolating finds it in a few steps; every third step
+        # halves what is left in any case.
+        span = sizes[np.minimum(high, len(sizes) - 1)] - sizes[low]
+        size = sizes[low] + (M - low_peak) * span // np.maximum(high_peak - low_peak, 1)
+        likely = np.searchsorted(sizes, size, side="right") - 1
+        middle = (low + high) // 2 if rounds % 3 == 2 else np.clip(likely, low + 1, np.maximum(high - 1, low))
+        peak = peaks(middle)
+        fits = peak <= M
+        low, low_peak = np.where(fits, middle, low), np.where(fits, peak, low_peak)
+        high, high_peak = np.where(fits, high, middle), np.where(fits, high_peak, peak)
+        rounds += 1
     return {**blocks, inner: sizes[low]}
 
 
