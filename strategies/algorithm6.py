@@ -20,7 +20,7 @@ from strategies.tiles.tuning import Step
 __all__ = ["ALGORITHM6"]
 
 
-def _tile_product(m: Machine, C: str, A: str, B: str, i: Block, j: Block, terms: int, tile: Words) -> Tile:
+def tile_product(m: Machine, C: str, A: str, B: str, i: Block, j: Block, terms: int, tile: Words) -> Tile:
     """The tile (i, j) of A·Bᵀ, one tile of A and one of B resident at a time."""
     total = m.accumulator(C, i, j)
     for l in m.loop(terms, tile):
@@ -45,7 +45,7 @@ def backward_square(m: Machine, shape: Shape, tile: Words) -> None:
     for i in m.loop(n, tile):
         L = m.load("L", i)
         for j in m.loop(n, tile):
-            S = _tile_product(m, "S", "Q", "K", i, j, d, tile)
+            S = tile_product(m, "S", "Q", "K", i, j, d, tile)
             P = m.map("P", m.map("Z", S, L))
             m.store(P)
             m.free(P)
@@ -53,7 +53,7 @@ def backward_square(m: Machine, shape: Shape, tile: Words) -> None:
     for i in m.loop(n, tile):
         D = m.load("D", i)
         for j in m.loop(n, tile):
-            R = m.map("R", _tile_product(m, "dP", "dO", "V", i, j, d, tile), D)
+            R = m.map("R", tile_product(m, "dP", "dO", "V", i, j, d, tile), D)
             dS = m.map("dS", R, m.stream("P", i, j))
             m.store(dS)
             m.free(dS)
@@ -119,7 +119,7 @@ def gradient_square(m: Machine, shape: Shape, tile: Words) -> None:
     for i in m.loop(n, tile):
         l = m.accumulator("l", i)
         for j in m.loop(n, tile):
-            u = m.map("u", _tile_product(m, "S", "T", "A2", i, j, d, tile))
+            u = m.map("u", tile_product(m, "S", "T", "A2", i, j, d, tile))
             m.store(u)
             m.rowsum(l, u)
         m.store(l)
@@ -132,7 +132,7 @@ def gradient_square(m: Machine, shape: Shape, tile: Words) -> None:
     for i in m.loop(n, tile):
         v, l = m.load("v", i), m.load("l", i)
         for j in m.loop(n, tile):
-            q = _tile_product(m, "q", "c" if gives_target(shape) else "dO", "h", i, j, d, tile)
+            q = tile_product(m, "q", "c" if gives_target(shape) else "dO", "h", i, j, d, tile)
             p = m.map("p", m.map("r", q, v), m.map("f", m.stream("u", i, j), l))
             m.store(p)
             m.free(p)
@@ -176,7 +176,9 @@ def output_dots(m: Machine, shape: Shape) -> None:
         m.free(v)
 
 
-def exponentials_step(m: Machine, shape: Shape, rows: Words, columns: Words) -> None:
+def exponentials_step(
+    m: Machine, shape: Shape, rows: Words, columns: Words, *, queries: str = "T", keys: str = "A2"
+) -> None:
     """u = exp(T A2ᵀ) and l = rowsum(u): loads nd⌈n/a⌉ + nd⌈n/b⌉, stores n² + n; peak ab + a + min(a, b) + 3.
 
     (ab + min(a, b) + 3 where one tile is as wide as the matrix.)
@@ -185,19 +187,20 @@ def exponentials_step(m: Machine, shape: Shape, rows: Words, columns: Words) -> 
     for i in m.loop(shape.n, rows):
         l = m.accumulator("l", i)
         for j in m.loop(shape.n, columns):
-            u = m.map("u", m.product("S", m.stream("T", i, c), m.stream("A2", j, c)))
+            u = m.map("u", m.product("S", m.stream(queries, i, c), m.stream(keys, j, c)))
             m.store(u)
             m.rowsum(l, u)
         m.store(l)
         m.free(l)
 
 
-def outputs_step(m: Machine, shape: Shape, rows: Words, columns: Words) -> None:
+def outputs_step(m: Machine, shape: Shape, rows: Words, columns: Words, *, values: str = "h") -> None:
     """O = u h / l: loads n²⌈d/b⌉ + nd⌈n/a⌉ + n⌈d/b⌉, stores nd; peak ab + min(a, b) + 3."""
     terms = m.whole(shape.n)
     for i in m.loop(shape.n, rows):
         for j in m.loop(shape.d, columns):
-            O = m.map("O", m.product("N", m.stream("u", i, terms), m.stream("h", terms, j)), m.stream("l", i))
+            N = m.product("N", m.stream("u", i, terms), m.stream(values, terms, j))
+            O = m.map("O", N, m.stream("l", i))
             m.store(O)
             m.free(O)
 

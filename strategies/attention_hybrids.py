@@ -17,14 +17,19 @@ those above is written down anywhere in the code.
 
 from __future__ import annotations
 
-from strategies.algorithm6 import BACKWARD_STREAMING
+from strategies.algorithm6 import BACKWARD_STREAMING, GRADIENT_STREAMING, gives_output, gives_target
 from strategies.attention_backward import ROW_DOTS
+from strategies.attention_forward import FORWARD_STREAMING
 from strategies.attention_sweeps import Sweep
+from strategies.row_sweeps import ForwardSweep, GradientSweep
+from strategies.tiles.language import Shape
 from strategies.tiles.planning import PlannedStrategy
 
-__all__ = ["BACKWARD_PHASES", "HYBRID"]
+__all__ = ["BACKWARD_PHASES", "FORWARD_PHASES", "GRADIENT_PHASES", "HYBRID"]
 
 _, _P, _dS, _dV, _dQ, _dK = BACKWARD_STREAMING
+_u, _O = FORWARD_STREAMING
+_T, _T_u, _h, _u_O, _O_c, _v, _p, _G, _g = GRADIENT_STREAMING
 _SWEEPS = (
     Sweep("rows", writes=("P",)),
     Sweep("columns", writes=("P",)),
@@ -48,9 +53,67 @@ BACKWARD_PHASES = {
     **{sweep.name: sweep.step for sweep in _SWEEPS},
 }
 
+FORWARD_PHASES = {
+    "u@tiles": _u,
+    "u.O@tiles": _O,
+    **{
+        sweep.name: sweep.step()
+        for sweep in (
+            ForwardSweep((), ("u", "l")),
+            ForwardSweep((), ("O",)),
+        )
+    },
+}
+
+GRADIENT_PHASES = {
+    "T@tiles": _T,
+    "h@tiles": _h,
+    "T.u@tiles": _T_u,
+    "u.O@tiles": _u_O,
+    "O.c": _O_c,
+    "v": _v,
+    "u.p@tiles": _p,
+    "p.G@tiles": _G,
+    "G.g@tiles": _g,
+    **{
+        sweep.name: sweep.step(when)
+        for sweep, when in (
+            (GradientSweep(("T",), ("u", "l")), None),
+            (GradientSweep(("T",), ("l",)), gives_output),
+            (GradientSweep((), ("l",)), gives_output),
+            (GradientSweep(("T",), ("l", "c")), gives_target),
+            (GradientSweep((), ("l", "c")), gives_target),
+            (GradientSweep(("T",), ("u", "l", "c")), gives_target),
+            (GradientSweep(("u",), ("c",)), gives_target),
+            (GradientSweep(("u", "c"), ("p",)), None),
+            (GradientSweep(("T", "c"), ("p",)), None),
+            (GradientSweep(("u", "c"), ("G",)), None),
+            (GradientSweep(("T", "c"), ("G",)), None),
+            (GradientSweep(("c",), ("G",)), None),
+            (GradientSweep(("u", "c"), ("g",)), None),
+            (GradientSweep(("T", "c"), ("g",)), None),
+            (GradientSweep(("c",), ("g",)), None),
+            (GradientSweep((), ("G",)), None),
+            (GradientSweep((), ("g",)), None),
+        )
+    },
+}
+
+
+def refuse_one_token(shape: Shape) -> str | None:
+    """With one token u and its row sum are one vertex, which no program that loads both can use."""
+    one = shape.n == 1 and shape.given not in ("D", "O")
+    return "it plays n >= 2 tokens" if one else None
+
+
 HYBRID = PlannedStrategy(
     "hybrid",
-    {"attention-backward": BACKWARD_PHASES},
-    {"attention-backward": ("dV", "dQ", "dK")},
-    plays={"given": ("D", "O")},
+    {
+        "attention-backward": BACKWARD_PHASES,
+        "attention-forward": FORWARD_PHASES,
+        "attention-gradient": GRADIENT_PHASES,
+    },
+    {"attention-backward": ("dV", "dQ", "dK"), "attention-forward": ("O",), "attention-gradient": ("g",)},
+    plays={"given": ("D", "O", "E", "dO")},
+    refuses=refuse_one_token,
 )

@@ -42,7 +42,22 @@ REGISTRY.register(
 REGISTRY.register(
     "hybrid",
     "strategies.attention_hybrids:HYBRID",
-    "attention-backward: the best plan of tiles and passes, found by search",
+    "attention, all three families: the best plan of tiles and passes, found by search",
+)
+REGISTRY.register(
+    "flash-forward",
+    "strategies.attention_forward:FLASH_FORWARD",
+    "attention-forward: FlashAttention-2's blocks, queries outside, keys and values inside",
+)
+REGISTRY.register(
+    "saha-ye",
+    "strategies.attention_forward:SAHA_YE",
+    "attention-forward: small-cache tiles, square (Saha & Ye's Algorithm 1) or streaming",
+)
+REGISTRY.register(
+    "masked-attention",
+    "strategies.masked_attention:MASKED_ATTENTION",
+    "attention-backward, attention-forward: masks, heads, groups; tiles without a pair are skipped",
 )
 REGISTRY.register(
     "row-resident",

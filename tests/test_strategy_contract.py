@@ -27,6 +27,7 @@ SPECS = (
     "attention-backward:n=5,d=2",
     "attention-backward:n=4,d=2,given=O",
     "attention-gradient:n=4,d=2",
+    "attention-forward:n=4,d=2",
     "matmul:3x2x4",
     "a1xa2t:n=3,d=2",
     "fft:8",
