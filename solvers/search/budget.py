@@ -31,6 +31,7 @@ class Budget:
         self.gap = limit.gap
         self.hit: str | None = None
         self.spent = 0
+        self._share_ends: float | None = None
 
     @property
     def seconds(self) -> float:
@@ -42,6 +43,13 @@ class Budget:
         """Seconds until the deadline."""
         return float("inf") if self.deadline is None else self.deadline - time.perf_counter()
 
+    def share(self, fraction: float | None) -> None:
+        """Until called again, time is up once this fraction of what remains has passed; None: all of it."""
+        if fraction is None or self.deadline is None:
+            self._share_ends = None
+        else:
+            self._share_ends = time.perf_counter() + fraction * self.remaining
+
     def spend(self, states: int) -> None:
         """Count states."""
         self.spent += states
@@ -52,7 +60,8 @@ class Budget:
 
     def exhausted(self) -> bool:
         """Whether time or states have run out."""
-        if self.deadline is not None and time.perf_counter() >= self.deadline:
+        ends = self.deadline if self._share_ends is None else self._share_ends
+        if ends is not None and time.perf_counter() >= ends:
             self.hit = "time"
         elif self.nodes is not None and self.spent >= self.nodes:
             self.hit = "nodes"

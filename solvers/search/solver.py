@@ -26,8 +26,13 @@ _SOURCE = "exhaustive search over the game's states, docs/exact.md"
 _REPORT_EVERY = 0.5
 # A pass should cost about this many times the one before it: then all of them cost little more than the last.
 _GROWTH = 4.0
+# Passes with fewer states cost nothing to speak of.
+_TRIVIAL_PASS = 2_000
 _FIRST_BEAMS = (1, 30, 300, 3000)
-# States of a pass from which the bound by segments is worked out.
+# Share of the time left that a pass may take whose threshold skips others.
+_PASS_SHARE = 0.25
+# Vertices, or states of a pass, from which the bound by segments is worked out: it takes up to some seconds.
+_SHARPEN_VERTICES = 40
 _SHARPEN_FROM = 10_000
 
 
@@ -236,14 +241,19 @@ class Search:
     def _prove(self, standing: _Standing, search: _Passes) -> None:
         """Passes with higher and higher thresholds until the bound meets the best schedule."""
         budget = standing.budget
-        threshold = max(standing.lower, (standing.lower + standing.io) // 2)
         ceiling = standing.io
         sizes: list[tuple[int, int]] = []
-        sharp = False
+        sharp = standing.problem.n >= _SHARPEN_VERTICES
+        if sharp:
+            search.segments = segments_of(standing.problem, seconds=min(3.0, 0.1 * budget.remaining))
+        threshold = standing.lower
         while not standing.closed and not budget.exhausted():
             threshold = max(standing.lower, min(threshold, ceiling - 1, standing.io - 1))
             started = budget.seconds
+            # A threshold that is more than the next one up may turn out too far.
+            budget.share(_PASS_SHARE if threshold > standing.lower else None)
             outcome = search.run(threshold, budget, on_slice=standing.on_slice)
+            budget.share(None)
             standing.passes.append(
                 {
                     "threshold": threshold,
@@ -253,7 +263,7 @@ class Search:
                 }
             )
             if not outcome.complete:
-                if budget.hit == "memory" and threshold > standing.lower:
+                if budget.hit in ("memory", "time") and threshold > standing.lower and budget.remaining > 0:
                     # Too many states below this threshold: a lower one still proves something.
                     ceiling = threshold
                     threshold = (standing.lower + threshold - 1) // 2
@@ -304,12 +314,17 @@ class Search:
 
 
 def _stride(sizes: list[tuple[int, int]]) -> int:
-    """How far to raise the threshold so that the next pass has about `_GROWTH` times the states."""
+    """How far to raise the threshold so that the next pass has about `_GROWTH` times the states.
+
+    While passes are trivial the stride doubles.
+    """
     if len(sizes) < 2:
-        return 2
+        return 1
     (low, few), (high, many) = sizes[-2:]
+    if many < _TRIVIAL_PASS:
+        return 2 * (high - low)
     rate = math.log(many / few) / (high - low)
-    return max(1, int(math.log(_GROWTH) / max(rate, 0.05)))
+    return max(1, min(2 * (high - low), int(math.log(_GROWTH) / max(rate, 0.05))))
 
 
 def _plain_schedule(problem: Problem, seed: int) -> Schedule:
