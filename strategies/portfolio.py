@@ -16,7 +16,9 @@ from pebble.result import Limit
 from pebble.schedule import Schedule
 from strategies.catalog import REGISTRY
 from strategies.eviction import BELADY, Eviction
+from strategies.local_search import search_order
 from strategies.protocol import Countable, Strategy
+from strategies.recomputing import recompute_order
 from strategies.replaying import replay
 
 __all__ = ["AUTO", "Auto"]
@@ -28,6 +30,14 @@ _MOST_PLAYED = 3
 _MANY_EDGES = 200_000
 # Schedules of more moves are not replayed to polish them unless a limit asks for more.
 _MOST_POLISHED = 40_000_000
+
+
+# Without a limit graphs of up to so many computes are searched, by so many moves: about a second.
+_SEARCHED = 20_000
+_DEFAULT_MOVES = 4000
+# Under rules that allow it recomputation is put in before the search and between its rounds.
+_ROUNDS = 3
+_MOVES_PER_REPLAY = 20
 
 
 class Auto:
@@ -50,7 +60,10 @@ class Auto:
     """
 
     name = "auto"
-    options: Mapping[str, str] = {}
+    options: Mapping[str, str] = {
+        "effort": "thousands of moves that the local search tries (by default 4 on graphs of up to 20,000 "
+        "computes, else 0); a limit goes before"
+    }
 
     def __call__(
         self, instance: Instance, *, limit: Limit | None = None, seed: int = 0, **options: Any
@@ -61,9 +74,13 @@ class Auto:
         ----------
         instance : Instance
         limit : Limit, optional
-            `time` in seconds: past it nothing further is tried; one schedule is made in any case.
+            `time` in seconds: past it nothing further is tried, what is left of it goes to the local search;
+            one schedule is made in any case. `nodes` are moves of the local search, a reproducible limit.
+            `memory_mb` and `gap` are handed on to the strategies.
         seed : int
-            Handed on to the strategies.
+            Of the local search; handed on to the strategies.
+        **options
+            ``effort``.
 
         Raises
         ------
@@ -74,6 +91,7 @@ class Auto:
             raise UnsupportedInstanceError(f"strategy '{self.name}' has no option '{unknown[0]}'")
         instance.require_feasible()
         limit = limit or Limit()
+        moves = _moves(instance, limit, options.get("effort"))
         start = time.monotonic()
         best: Schedule | None = None
         made: list[str] = []
@@ -81,7 +99,7 @@ class Auto:
 
         def left() -> Limit:
             seconds = None if limit.time is None else max(0.0, limit.time - (time.monotonic() - start))
-            return replace(limit, time=seconds)
+            return replace(limit, time=seconds, nodes=None)
 
         def keep(schedule: Schedule) -> None:
             nonlocal best
@@ -102,6 +120,10 @@ class Auto:
             if len(schedule) <= _MOST_POLISHED and left().time != 0.0:
                 polished = replay(instance, schedule.order(), seed=seed)
                 keep(replace(polished, producer=f"{schedule.producer} replayed"))
+        if moves is None or moves > 0:
+            searched = _searched(instance, best, Limit(time=left().time, nodes=moves), seed)
+            if searched is not None:
+                keep(searched)
         return replace(best, producer=self.name, seed=seed, info={"from": best.producer, "tried": made})
 
     def supports(self, instance: Instance) -> str | None:
@@ -111,6 +133,52 @@ class Auto:
     def least_M(self, instance: Instance) -> int:
         """The graph's own least M."""
         return instance.least_M
+
+
+def _searched(instance: Instance, best: Schedule, limit: Limit, seed: int) -> Schedule | None:
+    """Local search, with recomputation put in between where the rules allow it; None if nothing is gained."""
+    order, io = best.order(), _claim(best)
+    rounds = _ROUNDS if instance.rules.recomputation else 1
+    start = time.monotonic()
+    for number in range(rounds):
+        share = 1 / (rounds - number)
+        seconds = None if limit.time is None else (limit.time - (time.monotonic() - start)) * share
+        nodes = None if limit.nodes is None else -(-limit.nodes // rounds)
+        if seconds is not None and seconds <= 0:
+            break
+        if instance.rules.recomputation:
+            part = Limit(
+                time=None if seconds is None else seconds / 4,
+                nodes=None if nodes is None else -(-nodes // _MOVES_PER_REPLAY),
+            )
+            order, stats = recompute_order(instance, order, limit=part, seed=seed + number)
+            io = min(io, stats["io"][1])
+            seconds = None if seconds is None else seconds * 3 / 4
+        order, stats = search_order(
+            instance, order, limit=Limit(time=seconds, nodes=nodes), seed=seed + number
+        )
+        io = min(io, stats["io"][1])
+    if io == _claim(best):
+        return None
+    return replace(replay(instance, order, seed=seed), producer=f"{best.producer} searched")
+
+
+def _moves(instance: Instance, limit: Limit, effort: Any) -> int | None:
+    """Moves of the local search; None if time alone limits them."""
+    if limit.nodes is not None:
+        return limit.nodes
+    if effort is not None:
+        try:
+            thousands = float(effort)
+        except ValueError:
+            thousands = -1.0
+        if not 0 <= thousands <= 1e9:
+            raise UnsupportedInstanceError(f"strategy 'auto': effort={effort} is no number from 0 up")
+        return int(1000 * thousands)
+    if limit.time is not None:
+        return None
+    computes = instance.cdag.num_vertices - len(instance.cdag.sources)
+    return _DEFAULT_MOVES if computes <= _SEARCHED else 0
 
 
 def candidates(instance: Instance) -> list[Strategy]:
