@@ -21,9 +21,11 @@ from strategies.algorithm6 import BACKWARD_STREAMING, GRADIENT_STREAMING, gives_
 from strategies.attention_backward import ROW_DOTS
 from strategies.attention_forward import FORWARD_STREAMING
 from strategies.attention_sweeps import Sweep
+from strategies.attention_tiles import P_tile, dS_tile, outputs_tile, p_tile, product_tile
 from strategies.row_sweeps import ForwardSweep, GradientSweep
 from strategies.tiles.language import Shape
 from strategies.tiles.planning import PlannedStrategy
+from strategies.tiles.strips import strips_step
 
 __all__ = ["BACKWARD_PHASES", "FORWARD_PHASES", "GRADIENT_PHASES", "HYBRID"]
 
@@ -43,6 +45,7 @@ _SWEEPS = (
     Sweep("rows", sums=("dV", "dQ", "dK")),
 )
 
+
 BACKWARD_PHASES = {
     "D": ROW_DOTS,
     "P@tiles": _P,
@@ -50,12 +53,18 @@ BACKWARD_PHASES = {
     "P.dV@tiles": _dV,
     "dS.dQ@tiles": _dQ,
     "dS.dK@tiles": _dK,
+    "P@strips": strips_step(P_tile, "n", "n"),
+    "P.dS@strips": strips_step(dS_tile, "n", "n"),
+    "P.dV@strips": strips_step(product_tile("dV", "P", "dO", "n", AT=True), "n", "d"),
+    "dS.dQ@strips": strips_step(product_tile("dQ", "dS", "K", "n"), "n", "d"),
+    "dS.dK@strips": strips_step(product_tile("dK", "dS", "Q", "n", AT=True), "n", "d"),
     **{sweep.name: sweep.step for sweep in _SWEEPS},
 }
 
 FORWARD_PHASES = {
     "u@tiles": _u,
     "u.O@tiles": _O,
+    "u.O@strips": strips_step(outputs_tile("V"), "n", "d"),
     **{
         sweep.name: sweep.step()
         for sweep in (
@@ -75,6 +84,12 @@ GRADIENT_PHASES = {
     "u.p@tiles": _p,
     "p.G@tiles": _G,
     "G.g@tiles": _g,
+    "T@strips": strips_step(product_tile("T", "A1", "X", "d"), "n", "d"),
+    "h@strips": strips_step(product_tile("h", "A3", "Y", "d"), "n", "d"),
+    "u.O@strips": strips_step(outputs_tile("h"), "n", "d", gives_target),
+    "u.p@strips": strips_step(p_tile, "n", "n"),
+    "p.G@strips": strips_step(product_tile("G", "p", "A2", "n"), "n", "d"),
+    "G.g@strips": strips_step(product_tile("g", "A1", "G", "n", AT=True), "d", "d"),
     **{
         sweep.name: sweep.step(when)
         for sweep, when in (

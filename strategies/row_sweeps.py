@@ -6,7 +6,7 @@ pass computes again, and what stays with its rows, follows from what it reads an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from strategies.algorithm6 import gives_target
@@ -14,6 +14,43 @@ from strategies.tiles.language import Block, Machine, Shape, Tile, Words
 from strategies.tiles.tuning import Step
 
 __all__ = ["ForwardSweep", "GradientSweep"]
+
+
+class _Keys:
+    """The matrices with one row per key, going by row by row; the first `kept` rows stay.
+
+    Parameters
+    ----------
+    m : Machine
+    shape : Shape
+    kept : int or ndarray
+    columns : Block
+    names : sequence of str
+        The matrices that the pass uses.
+    """
+
+    def __init__(self, m: Machine, shape: Shape, kept: Words, columns: Block, names: tuple[str, ...]) -> None:
+        self._m, self._n, self._kept, self._columns = m, shape.n, kept, columns
+        head = m.head(shape.n, kept)
+        self._stay = {name: m.load(name, head, columns) for name in names}
+        self._here = False
+
+    def __iter__(self) -> Iterator[Block]:
+        """Each key, as a block of one."""
+        self._here = True
+        yield from self._m.loop(self._n, 1, end=self._kept)
+        self._here = False
+        yield from self._m.loop(self._n, 1, begin=self._kept)
+
+    def row(self, name: str, j: Block, uses: int = 1) -> Tile:
+        """A matrix' row for the present key; to be freed if it is used more than once."""
+        if self._here:
+            return self._stay[name].part(j, self._columns)
+        return (self._m.load if uses > 1 else self._m.stream)(name, j, self._columns)
+
+    def free(self) -> None:
+        """Give up the rows that stayed."""
+        self._m.free(*self._stay.values())
 
 
 @dataclass(frozen=True)
@@ -36,42 +73,42 @@ class _RowSweep:
         return f"{reads}{'+'.join(self.writes)}@rows"
 
     def step(self, when: Callable[[Shape], bool] | None = None) -> Step:
-        """The pass as a step; its I/O depends on the size of the blocks of rows alone."""
-        return Step(self, {"outside": "n"}, when=when)
+        """The pass as a step, of the blocks of rows and the number of keys whose rows stay too."""
+        return Step(self, {"outside": "n", "kept": "n"}, when=when, kept="kept")
 
-    def __call__(self, m: Machine, shape: Shape, outside: Words) -> None:
+    def __call__(self, m: Machine, shape: Shape, outside: Words, kept: Words) -> None:
         raise NotImplementedError
 
     def _softmax(
-        self, m: Machine, shape: Shape, i: Block, rows: Tile | None, keys: str, values: str | None, c: Block
+        self, m: Machine, keys: _Keys, i: Block, c: Block, rows: Tile | None, right: str, values: str
     ) -> tuple[Tile, Tile | None]:
-        """The row sums l of u and, where values are named, N = u · values; u is read if there are no rows."""
+        """The row sums l of u = exp(rows · rightᵀ) and, where values are named, N = u · values.
+
+        Without rows, u and l are read.
+        """
         l = m.load("l", i) if rows is None else m.accumulator("l", i)
-        N = None if values is None else m.accumulator("N", i, c)
-        for j in m.loop(shape.n, 1):
-            if rows is None:
-                u = m.stream("u", i, j)
-            else:
-                u = m.map("u", m.product("S", rows, m.stream(keys, j, c)))
+        N = m.accumulator("N", i, c) if values else None
+        for j in keys:
+            u = m.stream("u", i, j) if rows is None else m.map("u", m.product("S", rows, keys.row(right, j)))
             if "u" in self.writes:
                 m.store(u)
-            if N is not None and values is not None:
-                m.multiply(N, u, m.stream(values, j, c))
+            if N is not None:
+                m.multiply(N, u, keys.row(values, j))
             if rows is not None:
                 m.rowsum(l, u)
         return l, N
 
 
 class ForwardSweep(_RowSweep):
-    """A pass of the forward pass: Q, K, or u, and V where the outputs O are written."""
+    """A pass of the forward pass: u and its row sums l are written, or the outputs O."""
 
-    def __call__(self, m: Machine, shape: Shape, outside: Words) -> None:
-        c = m.whole(shape.d)
+    def __call__(self, m: Machine, shape: Shape, outside: Words, kept: Words) -> None:
+        c, values = m.whole(shape.d), "V" if "O" in self.writes else ""
+        keys = _Keys(m, shape, kept, c, ("K", values) if values else ("K",))
         for i in m.loop(shape.n, outside):
-            Q = None if "u" in self.reads else m.load("Q", i, c)
-            l, N = self._softmax(m, shape, i, Q, "K", "V" if "O" in self.writes else None, c)
-            if Q is not None:
-                m.free(Q)
+            Q = m.load("Q", i, c)
+            l, N = self._softmax(m, keys, i, c, Q, "K", values)
+            m.free(Q)
             if N is None:
                 m.store(l)
             else:
@@ -79,6 +116,7 @@ class ForwardSweep(_RowSweep):
                 m.store(O)
                 m.free(O)
             m.free(l)
+        keys.free()
 
 
 class GradientSweep(_RowSweep):
@@ -90,27 +128,32 @@ class GradientSweep(_RowSweep):
     again. Where dO and O are given, dO takes the place of c.
     """
 
-    def __call__(self, m: Machine, shape: Shape, outside: Words) -> None:
+    def __call__(self, m: Machine, shape: Shape, outside: Words, kept: Words) -> None:
         a, c = m.whole(shape.d), m.whole(shape.d)
+        second = bool({"p", "G", "g"} & {*self.writes})
+        uses_A2 = "u" not in self.reads or (second and "p" not in self.writes)
+        uses_h = second or "c" in self.writes
+        keys = _Keys(m, shape, kept, c, (*(("A2",) if uses_A2 else ()), *(("h",) if uses_h else ())))
         for i in m.loop(shape.n, outside):
             T = None
             if "T" in self.reads:
                 T = m.load("T", i, c)
             elif "u" not in self.reads:
                 T = m.product("T", m.stream("A1", i, a), m.stream("X", a, c))
-            if not {"p", "G", "g"} & {*self.writes}:
-                self._first_half(m, shape, i, c, T)
+            if not second:
+                self._first_half(m, shape, keys, i, c, T)
                 continue
             if "c" in self.reads:
                 C = m.load("c" if gives_target(shape) else "dO", i, c)
                 l, v = m.load("l", i), m.load("v", i)
             else:
-                l, C, v = self._kept_half(m, shape, i, c, T)
-            self._second_half(m, shape, i, c, T, l, C, v)
+                l, C, v = self._kept_half(m, shape, keys, i, c, T)
+            self._second_half(m, shape, keys, i, c, T, l, C, v)
+        keys.free()
 
-    def _first_half(self, m: Machine, shape: Shape, i: Block, c: Block, T: Tile | None) -> None:
+    def _first_half(self, m: Machine, shape: Shape, keys: _Keys, i: Block, c: Block, T: Tile | None) -> None:
         """Write what the first half comes to."""
-        l, N = self._softmax(m, shape, i, T, "A2", "h" if "c" in self.writes else None, c)
+        l, N = self._softmax(m, keys, i, c, T, "A2", "h" if "c" in self.writes else "")
         if T is not None:
             m.free(T)
         if "l" in self.writes:
@@ -128,10 +171,10 @@ class GradientSweep(_RowSweep):
         m.free(O, v)
 
     def _kept_half(
-        self, m: Machine, shape: Shape, i: Block, c: Block, T: Tile | None
+        self, m: Machine, shape: Shape, keys: _Keys, i: Block, c: Block, T: Tile | None
     ) -> tuple[Tile, Tile, Tile]:
         """l, c (or dO) and v, which stay for the second half."""
-        l, N = self._softmax(m, shape, i, T, "A2", "h" if gives_target(shape) else None, c)
+        l, N = self._softmax(m, keys, i, c, T, "A2", "h" if gives_target(shape) else "")
         v = m.accumulator("v", i)
         if N is None:
             C = m.load("dO", i, c)
@@ -143,21 +186,31 @@ class GradientSweep(_RowSweep):
         return l, C, v
 
     def _second_half(
-        self, m: Machine, shape: Shape, i: Block, c: Block, T: Tile | None, l: Tile, C: Tile, v: Tile
+        self,
+        m: Machine,
+        shape: Shape,
+        keys: _Keys,
+        i: Block,
+        c: Block,
+        T: Tile | None,
+        l: Tile,
+        C: Tile,
+        v: Tile,
     ) -> None:
         """Write p, G or g, and give up all that the pass has kept."""
         G = None if "p" in self.writes else m.accumulator("G", i, c)
-        for j in m.loop(shape.n, 1):
-            A2 = (m.stream if T is None or G is None else m.load)("A2", j, c)
-            u = m.stream("u", i, j) if T is None else m.map("u", m.product("S", T, A2))
+        for j in keys:
+            used = (T is not None) + (G is not None)
+            A2 = keys.row("A2", j, used) if used else None
+            u = m.stream("u", i, j) if T is None or A2 is None else m.map("u", m.product("S", T, A2))
             f = m.map("f", u, l)
-            p = m.map("p", m.map("r", m.product("q", C, m.stream("h", j, c)), v), f)
+            p = m.map("p", m.map("r", m.product("q", C, keys.row("h", j)), v), f)
             m.free(f)
-            if G is None:
+            if G is None or A2 is None:
                 m.store(p)
             else:
                 m.multiply(G, p, A2)
-            m.free(p, A2)
+            m.free(p, *([] if A2 is None else [A2]))
         m.free(*([] if T is None else [T]), C, l, v)
         if G is None:
             return

@@ -20,6 +20,7 @@ PROGRAMS: list[tuple[str, dict[str, str]]] = [
     ("saha-ye", {"tiles": "square"}),
     ("saha-ye", {"tiles": "streaming"}),
     ("hybrid", {"plan": "u@tiles/u.O@tiles"}),
+    ("hybrid", {"plan": "u@tiles/u.O@strips"}),
     ("hybrid", {"plan": "u+l@rows/u.O@tiles"}),
     ("hybrid", {"plan": "O@rows"}),
 ]

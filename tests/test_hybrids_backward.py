@@ -17,6 +17,7 @@ from tests.readings import memories, play_and_check
 
 RIVALS = ("flash-attention", "algorithm6", "two-pass")
 PLANS = (
+    "P@strips/P.dV@strips/P.dS@strips/dS.dQ@strips/dS.dK@strips",
     "P@tiles/P.dV@tiles/P.dS@tiles/dS.dQ@tiles/dS.dK@tiles",
     "P@rows/P.dV+dS@columns/dS.dQ@tiles/dS.dK@tiles",
     "P@columns/P.dS@rows/P.dV@tiles/dS.dQ@tiles/dS.dK@tiles",

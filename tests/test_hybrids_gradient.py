@@ -12,6 +12,7 @@ from tests.readings import memories, play_and_check
 
 RIVALS = ("algorithm6", "row-resident")
 TARGET = (
+    "T@strips/T.u@tiles/h@strips/u.O@strips/O.c/u.p@strips/p.G@strips/G.g@strips",
     "T@tiles/T.u@tiles/h@tiles/u.O@tiles/O.c/u.p@tiles/p.G@tiles/G.g@tiles",
     "T@tiles/T.u+l@rows/h@tiles/u.c@rows/u+c.p@rows/p.G@tiles/G.g@tiles",
     "T@tiles/h@tiles/T.u+l+c@rows/u+c.G@rows/G.g@tiles",

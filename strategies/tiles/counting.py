@@ -134,10 +134,8 @@ class CountingMachine:
     def free(self, *tiles: Tile) -> None:
         for tile in tiles:
             tile.expect(State.RESIDENT, State.STREAMED)
-            if tile.state is State.STREAMED:
+            if tile.state is State.STREAMED or tile.whole is not None:
                 continue
-            if tile not in self._tiles:
-                raise TileProgramError(f"a part of {tile.name} cannot be freed: free the whole tile")
             self._drop(tile)
             self._resident = self._resident - _words(tile.index)
 

@@ -128,7 +128,7 @@ class Tile:
             raise TileProgramError(f"tile {self.name} is {self.state.value}, the program needs it {wanted}")
 
     def part(self, *index: Block, starts: bool = False) -> Tile:
-        """Some of the words of a tile: it takes up no room of its own and is not to be freed.
+        """Some of the words of a tile: it takes up no room of its own.
 
         A part of a `Machine.room` is a tile of sums, and `starts` says that it has no term yet.
         """
@@ -257,5 +257,5 @@ class Machine(Protocol):
         ...
 
     def free(self, *tiles: Tile) -> None:
-        """Give up the room of resident tiles; a streamed one has none, freeing it changes nothing."""
+        """Give up the room of resident tiles; a streamed one, or a part, has none: nothing happens."""
         ...

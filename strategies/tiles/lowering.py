@@ -137,7 +137,7 @@ class LoweringMachine:
     def free(self, *tiles: Tile) -> None:
         for tile in tiles:
             tile.expect(State.RESIDENT, State.STREAMED)
-            if tile.state is State.STREAMED:
+            if tile.state is State.STREAMED or tile.whole is not None:
                 continue
             self._write(_encode([(Op.DELETE, self._held(tile))]))
             tile.state = State.FREED

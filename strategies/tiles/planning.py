@@ -18,7 +18,7 @@ from pebble.result import Cost
 from strategies.tiles.counting import CountingMachine
 from strategies.tiles.language import Shape
 from strategies.tiles.strategy import Run, TileStrategy, block_size, price
-from strategies.tiles.tuning import Step, best_blocks
+from strategies.tiles.tuning import Step, best_priced
 
 __all__ = ["PlannedStrategy", "Survey", "survey"]
 
@@ -136,17 +136,17 @@ class PlannedStrategy(TileStrategy):
                     cost.peak_red,
                 )
         else:
-            best = {name: best_blocks(steps[name], shape, M) for name in plan}
-            fits = {name: blocks for name, blocks in best.items() if blocks is not None}
+            best = {name: best_priced(steps[name], shape, M) for name in plan}
+            fits = {name: found for name, found in best.items() if found is not None}
             if "plan" not in options:
-                costs = {name: _io(steps[name], blocks, shape) for name, blocks in fits.items()}
+                costs = {name: io for name, (_, io) in fits.items()}
                 _, plan = _best_plan(costs, surveys, self._outputs[family], again, operator.add)
             if not plan or any(name not in fits for name in plan):
                 least = (
                     max(surveys[name].peak for name in plan) if plan else self._least(family, shape, again)
                 )
                 raise UnsupportedInstanceError(f"strategy '{self.name}' needs M >= {least}, got M={M}", least)
-            runs = [(steps[name], fits[name]) for name in plan]
+            runs = [(steps[name], fits[name][0]) for name in plan]
             cost = price(runs, shape)
         return runs, {"plan": "/".join(plan), "blocks": "/".join(_text(run) for run in runs)}, cost
 
@@ -208,12 +208,6 @@ def _inputs(surveys: Mapping[str, Survey]) -> frozenset[str]:
     """The arrays that no phase makes."""
     needs = frozenset(name for phase in surveys.values() for name in phase.needs)
     return needs - frozenset(name for phase in surveys.values() for name in phase.makes)
-
-
-def _io(step: Step, blocks: Mapping[str, int], shape: Shape) -> int:
-    machine = CountingMachine(shape)
-    step.run(machine, shape, blocks)
-    return int(machine.loads + machine.stores)
 
 
 def _text(run: Run) -> str:

@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from strategies.tiles.counting import CountingMachine
 from strategies.tiles.language import Shape
 
-__all__ = ["Step", "best_blocks", "distinct_blocks", "least_peak"]
+__all__ = [
+    "Blocks",
+    "Step",
+    "best_blocks",
+    "best_priced",
+    "distinct_blocks",
+    "least_peak",
+    "read_blocks",
+    "with_largest",
+]
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,9 @@ class Step:
     kept : str
         The last of the block sizes, where it is a number of indices that stay, from 0 to all but one of its
         axis: the more, the less I/O and the higher the peak.
+    search : callable, optional
+        ``search(shape, M)`` finds the block sizes, by option name, or None; a search over all of them by
+        default.
     """
 
     body: Callable[..., None]
@@ -39,6 +51,7 @@ class Step:
     label: str = ""
     when: Callable[[Shape], bool] | None = None
     kept: str = ""
+    search: Callable[[Shape, int], dict[str, int] | None] | None = None
 
     def option(self, block: str) -> str:
         """A block size's name as an option."""
@@ -105,57 +118,77 @@ def best_blocks(
     Notes
     -----
     Of two or more block sizes, every combination of all but the last is tried, and the last is the largest
-    that fits: the peak grows with it and the I/O does not. A bisection finds it for all combinations at once,
-    each pass one reading of the program. Of equal I/O, the blocks of least peak are taken.
+    that fits: the peak grows with it and the I/O does not. Interpolation finds it for all combinations at
+    once, each pass one reading of the program. Of equal I/O, the blocks of least peak are taken.
     """
     given = {name: value for name, value in (fixed or {}).items() if name in step.options}
     searched = {name: getattr(shape, axis) for name, axis in step.options.items() if name not in given}
     if not searched:
         return given
+    if step.search is not None and not given:
+        return step.search(shape, M)
+    found = _cheapest(step, shape, M, given, searched)
+    return None if found is None else found[0]
+
+
+def best_priced(step: Step, shape: Shape, M: int) -> tuple[dict[str, int], int] | None:
+    """`best_blocks` with nothing fixed, and the I/O with them, in words."""
+    if step.options and step.search is None:
+        searched = {name: getattr(shape, axis) for name, axis in step.options.items()}
+        return _cheapest(step, shape, M, {}, searched)
+    blocks = best_blocks(step, shape, M)
+    if blocks is None or (not blocks and least_peak(step, shape) > M):
+        return None
+    machine = CountingMachine(shape)
+    step.run(machine, shape, blocks)
+    return blocks, int(machine.loads + machine.stores)
+
+
+def _cheapest(
+    step: Step, shape: Shape, M: int, given: dict[str, int], searched: Mapping[str, int]
+) -> tuple[dict[str, int], int] | None:
+    """The best of the block sizes `searched` (their axes' lengths), and the I/O with them."""
     *outer, inner = searched
+    kept = bool(step.kept) and inner == step.option(step.kept)
     sizes = {name: distinct_blocks(extent) for name, extent in searched.items()}
-    if step.kept and inner == step.option(step.kept):
+    if kept:
         sizes[inner] = np.arange(searched[inner])
     if outer:
         grid = np.meshgrid(*(sizes[name] for name in outer), indexing="ij")
         blocks = {name: axis.reshape(-1) for name, axis in zip(outer, grid, strict=True)}
-        blocks = _with_largest(step, shape, M, given, blocks, inner, sizes[inner])
+        blocks = with_largest(step, shape, M, given, blocks, inner, sizes[inner])
     else:
         blocks = sizes
     if not len(blocks[inner]):
         return None
-    machine = _read(step, shape, given, blocks)
+    if kept:
+        # Where nothing goes by twice, keeping some of it saves nothing.
+        blocks = {name: np.concatenate([v, 0 * v if name == inner else v]) for name, v in blocks.items()}
+    machine = read_blocks(step, shape, given, blocks)
     peak, none = np.asarray(machine.peak), np.iinfo(np.int64).max
     io = np.where(peak <= M, machine.loads + machine.stores, none)
     best = np.lexsort((peak, io))[0]
     if io[best] == none:
         return None
-    found = {name: int(values[best]) for name, values in blocks.items()}
-    if step.kept and step.option(step.kept) in found:
-        # Where nothing comes by twice, keeping it saves nothing.
-        none_kept = {**found, step.option(step.kept): 0}
-        machine = _read(step, shape, given, {name: np.array([value]) for name, value in none_kept.items()})
-        if np.asarray(machine.loads + machine.stores)[0] == io[best]:
-            found = none_kept
-    return {**given, **found}
+    return {**given, **{name: int(values[best]) for name, values in blocks.items()}}, int(io[best])
 
 
-_Blocks: TypeAlias = dict[str, NDArray[np.int64]]
+Blocks: TypeAlias = dict[str, NDArray[np.int64]]
 
 
-def _with_largest(
+def with_largest(
     step: Step,
     shape: Shape,
     M: int,
     given: Mapping[str, int],
-    blocks: _Blocks,
+    blocks: Blocks,
     inner: str,
     sizes: NDArray[np.int64],
-) -> _Blocks:
+) -> Blocks:
     """`blocks` with the largest of `sizes` for the block `inner` that fits; those with none are left out."""
 
     def peaks(chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.asarray(_read(step, shape, given, {**blocks, inner: sizes[chosen]}).peak)
+        return np.asarray(read_blocks(step, shape, given, {**blocks, inner: sizes[chosen]}).peak)
 
     low = np.zeros(len(next(iter(blocks.values()))), dtype=np.int64)
     low_peak = peaks(low)
@@ -181,7 +214,8 @@ def _with_largest(
     return {**blocks, inner: sizes[low]}
 
 
-def _read(step: Step, shape: Shape, given: Mapping[str, int], blocks: _Blocks) -> CountingMachine:
+def read_blocks(step: Step, shape: Shape, given: Mapping[str, int], blocks: Blocks) -> CountingMachine:
+    """One reading of a step that prices all candidates of `blocks`; `given` ones are the same for all."""
     machine = CountingMachine(shape, len(next(iter(blocks.values()))))
     step.run(machine, shape, {**given, **blocks})
     return machine
