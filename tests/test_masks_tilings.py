@@ -99,3 +99,10 @@ def test_kinds_grow_with_the_number_of_blocks_only(text: str) -> None:
         assert (found.times * found.pairs).sum() == mask.pairs
         assert found.new.sum() <= n
         assert len(found.times) <= 3 * n / inside + 7 * n / outside
+
+
+def test_kinds_of_cells_do_not_grow_as_inner_blocks_shrink() -> None:
+    mask = attention_mask("block:64:butterfly", 65536, 65536)
+    found = tiling(mask, 256, 1)
+    assert (found.times * found.pairs).sum() == mask.pairs
+    assert len(found.times) < 2 * len(tiling(mask, 256, 32).times)

@@ -78,7 +78,8 @@ def tiling(mask: Mask, outside: int, inside: int, sample: int | None = None) -> 
 
     Notes
     -----
-    O(n / outside + n / inside) kinds for a staircase; for cells, as many as there are tiles.
+    O(n / outside + n / inside) kinds for a staircase. For cells a few for each cell that an outer block
+    meets, however small the inner blocks.
 
     Examples
     --------
@@ -190,15 +191,32 @@ def _of_staircase(mask: Staircase, outside: int, inside: int, blocks: Ints) -> T
 # -- cells ------------------------------------------------------------------------------------------
 
 
-def _segments(edges: Ints, block: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """An axis cut at the edges of its cells and at those of its blocks.
+def _runs(edges: Ints, block: int) -> tuple[Ints, Ints]:
+    """Runs of blocks that are alike: where each starts and how many blocks it has.
+
+    A block with the edge of a cell is a run of its own, and so is the next, with which the cell may begin.
+    """
+    extent = int(edges[-1])
+    blocks = -(-extent // block)
+    at = edges // block
+    starts = np.unique(np.concatenate([[0], at, at + 1, at + 2]))
+    starts = starts[starts < blocks]
+    return starts * block, np.diff(np.append(starts, blocks))
+
+
+def _segments(edges: Ints, starts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """An axis cut at the edges of its cells and where its blocks, or runs of them, start.
 
     Returns for each segment its size and its block, and for each cell its first segment and their number.
     """
-    extent = int(edges[-1])
-    cuts = np.unique(np.concatenate([edges, np.arange(0, extent, block)]))
+    cuts = np.unique(np.concatenate([edges, starts]))
     first = np.searchsorted(cuts, edges)
-    return np.diff(cuts), cuts[:-1] // block, first[:-1], np.diff(first)
+    return np.diff(cuts), _block_at(starts, cuts[:-1]), first[:-1], np.diff(first)
+
+
+def _block_at(starts: Ints, index: Ints) -> Ints:
+    """The block that each index is in."""
+    return np.searchsorted(starts, index, side="right") - 1
 
 
 def _firsts(group: Ints, value: Ints, groups: int) -> Ints:
@@ -209,11 +227,16 @@ def _firsts(group: Ints, value: Ints, groups: int) -> Ints:
 
 
 def _of_cells(mask: Cells, outside: int, inside: int, blocks: Ints) -> Tiling:
-    height, row_block, row_first, row_count = _segments(mask.row_edges, outside)
-    width, column_block, column_first, column_count = _segments(mask.column_edges, inside)
+    row_starts = np.arange(0, mask.queries, outside)
+    column_starts, times = _runs(mask.column_edges, inside)
+    height, row_block, row_first, row_count = _segments(mask.row_edges, row_starts)
+    width, column_block, column_first, column_count = _segments(mask.column_edges, column_starts)
+    # A run of several blocks is one segment: from here on one block stands for all of them.
+    width = width // times[column_block]
     # Where each row of cells begins, and each column of cells: both along the other axis.
-    first_tile = mask.column_edges[_firsts(mask.rows, mask.columns, len(row_first))] // inside
-    first_block = mask.row_edges[_firsts(mask.columns, mask.rows, len(column_first))] // outside
+    row_begins = mask.column_edges[_firsts(mask.rows, mask.columns, len(row_first))]
+    column_begins = mask.row_edges[_firsts(mask.columns, mask.rows, len(column_first))]
+    first_tile, first_block = _block_at(column_starts, row_begins), column_begins // outside
     # Every pair of a segment of rows in the blocks looked at, and one of columns, that is seen.
     looked = np.isin(row_block, blocks)
     cell_of_row = np.repeat(np.arange(len(row_first)), row_count)
@@ -234,7 +257,7 @@ def _of_cells(mask: Cells, outside: int, inside: int, blocks: Ints) -> Tiling:
     new_tile = np.ones(len(place), dtype=np.bool_)
     new_tile[1:] = place[1:] != place[:-1]
     tile, key = np.cumsum(new_tile) - 1, place[new_tile]
-    outer = key // number
+    outer, inner = key // number, key % number
 
     def total(words: Ints) -> Ints:
         return np.bincount(tile, weights=words, minlength=len(key)).astype(np.int64)
@@ -250,7 +273,7 @@ def _of_cells(mask: Cells, outside: int, inside: int, blocks: Ints) -> Tiling:
     return Tiling(
         sizes=np.minimum(outside, mask.queries - blocks * outside),
         outer=np.searchsorted(blocks, outer),
-        times=np.ones(len(key), dtype=np.int64),
+        times=times[inner],
         pairs=total(height[row] * width[column]),
         rows=total(height[row] * row_once),
         columns=total(width[column] * column_once),
