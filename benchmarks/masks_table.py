@@ -23,7 +23,9 @@ CASES = [
     ("attention-backward", "causal", ",heads=8", 16384),
     ("attention-backward", "causal", ",heads=8,kv_heads=2", 16384),
 ]
-HEADER = "| n = 65536, d = 64 | M | program | I/O | pair-count bound | I/O over it | best bound | I/O over it |"
+HEADER = (
+    "| n = 65536, d = 64 | M | program | I/O | pair-count bound | I/O over it | best bound | I/O over it |"
+)
 RULE = "|---|---:|---|---:|---:|---:|---|---:|"
 
 
