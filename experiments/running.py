@@ -39,8 +39,9 @@ def perform(run: Run) -> Record:
     Returns
     -------
     dict
-        The run's fields; ``status`` (optimal, feasible, bound, infeasible, not-applicable, unknown, illegal
-        or failed); the figures, in words of I/O, None where there are none; ``error`` where there is one.
+        The run's fields; ``status`` (optimal, feasible, bound, formula for one that is no certificate,
+        infeasible, not-applicable, unknown, illegal or failed); the figures, in words of I/O, None
+        where there are none; ``error`` where there is one.
 
     Examples
     --------
@@ -91,6 +92,7 @@ def describe(run: Run) -> Record:
         "verified": False,
         "lower_bound": None,
         "bound": None,
+        "formula": None,
         "options": {},
         "error": None,
         "seconds": None,
@@ -154,6 +156,8 @@ def _bound(run: Run) -> Record:
         raise UnsupportedInstanceError(
             f"bound '{run.player}' does not apply to {run.graph} under {run.rules}"
         )
+    if not found[0].certificate:
+        return {"status": "formula", "formula": found[0].value, "bound": found[0].name}
     return {"status": "bound", "lower_bound": found[0].value, "bound": found[0].name}
 
 

@@ -19,6 +19,7 @@ from pebble.cli.listing import list_names
 from pebble.cli.output import note
 from pebble.cli.play import play
 from pebble.cli.plot import plot
+from pebble.cli.report import report
 from pebble.cli.show import show
 from pebble.cli.solve import solve
 from pebble.cli.sweep import sweep
@@ -54,6 +55,7 @@ app.command("show")(show)
 app.command("view")(view)
 app.command("sweep")(sweep)
 app.command("plot")(plot)
+app.command("report")(report)
 app.command("doctor")(doctor)
 
 # Typer brings its own copy of click or uses the installed one: the base classes are found through its name.
