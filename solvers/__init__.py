@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from solvers.bounding import best_bound, bounds
 from solvers.catalog import BOUNDS, SOLVERS
+from solvers.improving import improve
 from solvers.progress import Progress
 from solvers.solving import solve, solve_range
 
-__all__ = ["BOUNDS", "SOLVERS", "Progress", "best_bound", "bounds", "solve", "solve_range"]
+__all__ = ["BOUNDS", "SOLVERS", "Progress", "best_bound", "bounds", "improve", "solve", "solve_range"]

@@ -13,6 +13,8 @@ from solvers.standing import Clock, Standing
 
 __all__ = ["applicable", "offer_strategies", "raise_bounds"]
 
+# Moves of the local search that `auto` ends with: the time is for the exact methods.
+_MOVES = 4000
 # Seconds for the bounds where memory is short: a library that finds none may never return.
 _SHORT_OF_MEMORY_SECONDS = 30.0
 
@@ -46,7 +48,7 @@ def offer_strategies(standing: Standing, clock: Clock, seed: int) -> dict[str, i
     for name in applicable(standing.instance):
         if costs and clock.over:
             break
-        schedule = play(name, standing.instance, limit=Limit(time=clock.left), seed=seed)
+        schedule = play(name, standing.instance, limit=Limit(clock.left, _MOVES), seed=seed)
         costs[name] = verify(schedule).io
         standing.offer(schedule, name)
         if standing.closed:

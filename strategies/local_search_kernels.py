@@ -72,6 +72,13 @@ def _random(now: NDArray[np.int64]) -> int:
 
 
 @numba.njit(cache=True, nogil=True)
+def _copy(source: NDArray[np.int32], target: NDArray[np.int32], lo: int, hi: int, offset: int) -> None:
+    """Copy ``source[lo - offset:hi - offset]`` to ``target[lo:hi]``; slices take seconds to compile."""
+    for i in range(lo, hi):
+        target[i] = source[i - offset]
+
+
+@numba.njit(cache=True, nogil=True)
 def _next_event(
     steps: NDArray[np.int32], pos: NDArray[np.int32], vertex: NDArray[np.int32], v: int, after: int
 ) -> int:
@@ -231,8 +238,9 @@ def _play(b: Board, start: int, end: int, cap: int, most: int, write: bool, arra
             if i % stride == 0:
                 line = i // stride
                 b.full_size[line] = size
-                b.full_vertex[line, :size] = slot_vertex[:size]
-                b.full_dirty[line, :size] = slot_dirty[:size]
+                for k in range(size):
+                    b.full_vertex[line, k] = slot_vertex[k]
+                    b.full_dirty[line, k] = slot_dirty[k]
             b.before[i] = h
         v = vertex[seq[i]]
         lo, hi = indptr[v], indptr[v + 1]
@@ -291,8 +299,8 @@ def play_all(b: Board, arrange: bool) -> int:
     """
     for i in range(len(b.seq)):
         b.pos[b.seq[i]] = i
+        b.cost[i] = 0
     b.full_size[0] = 0
-    b.cost[:] = 0
     T = len(b.seq)
     return int(_play(b, 0, T, T, _REJECTED, True, T if arrange else 0))
 
@@ -467,8 +475,8 @@ def search(
             # Play rearranges what it comes by: undoing means more than moving the window back.
             end = min(T, end + M)
             stop = min(T, end + 2 * M + 64)
-            b.kept[start:stop] = b.seq[start:stop]
-            b.kept[low : high + 1] = b.old[:size]
+            _copy(b.seq, b.kept, start, stop, 0)
+            _copy(b.old, b.kept, low, high + 1, low)
         delta = _play(b, start, end, end + 64 * M + 2000, 2 * M + 8, False, stop if groups else 0)
         played += high + 1 - start
         accepted = delta <= 0
@@ -477,11 +485,11 @@ def search(
         if accepted:
             if delta > 0 and standing[2]:
                 # The best so far, as it was before this move.
-                best[:] = b.seq
+                _copy(b.seq, best, 0, T, 0)
                 if groups:
-                    best[start:stop] = b.kept[start:stop]
+                    _copy(b.kept, best, start, stop, 0)
                 else:
-                    best[low : high + 1] = b.old[:size]
+                    _copy(b.old, best, low, high + 1, low)
                 standing[2] = 0
             _play(b, start, stop, T, _REJECTED, True, 0)
             standing[0] += delta
@@ -489,7 +497,7 @@ def search(
                 standing[1] = standing[0]
                 standing[2] = 1
         elif groups:
-            b.seq[start:stop] = b.kept[start:stop]
+            _copy(b.kept, b.seq, start, stop, 0)
             for k in range(start, stop):
                 b.pos[b.seq[k]] = k
         else:
@@ -498,5 +506,5 @@ def search(
                 b.seq[low + k] = s
                 b.pos[s] = low + k
     if standing[2]:
-        best[:] = b.seq
+        _copy(b.seq, best, 0, T, 0)
     return played

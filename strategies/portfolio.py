@@ -35,8 +35,8 @@ _MOST_POLISHED = 40_000_000
 # Without a limit graphs of up to so many computes are searched, by so many moves: about a second.
 _SEARCHED = 20_000
 _DEFAULT_MOVES = 4000
-# Under rules that allow it recomputation is put in before the search and between its rounds.
-_ROUNDS = 3
+# Where the rules allow it recomputation is put in after each of three searches, of these shares.
+_SHARES = (1.0, 0.5, 0.5)
 _MOVES_PER_REPLAY = 20
 
 
@@ -124,7 +124,7 @@ class Auto:
             searched = _searched(instance, best, Limit(time=left().time, nodes=moves), seed)
             if searched is not None:
                 keep(searched)
-        return replace(best, producer=self.name, seed=seed, info={"from": best.producer, "tried": made})
+        return replace(best, producer=self.name, seed=seed, info={"from": best.producer, "tried": len(made)})
 
     def supports(self, instance: Instance) -> str | None:
         """None: every graph is played."""
@@ -138,14 +138,20 @@ class Auto:
 def _searched(instance: Instance, best: Schedule, limit: Limit, seed: int) -> Schedule | None:
     """Local search, with recomputation put in between where the rules allow it; None if nothing is gained."""
     order, io = best.order(), _claim(best)
-    rounds = _ROUNDS if instance.rules.recomputation else 1
     start = time.monotonic()
-    for number in range(rounds):
-        share = 1 / (rounds - number)
-        seconds = None if limit.time is None else (limit.time - (time.monotonic() - start)) * share
-        nodes = None if limit.nodes is None else -(-limit.nodes // rounds)
-        if seconds is not None and seconds <= 0:
-            break
+    shares = _SHARES if instance.rules.recomputation else (1.0,)
+    for number, share in enumerate(shares):
+        seconds = None
+        if limit.time is not None:
+            left = limit.time - (time.monotonic() - start)
+            seconds = left * share / sum(shares[number:])
+            if seconds <= 0:
+                break
+        nodes = None if limit.nodes is None else max(1, int(limit.nodes * share))
+        order, stats = search_order(
+            instance, order, limit=Limit(time=seconds, nodes=nodes), seed=seed + number
+        )
+        io = min(io, stats["io"][1])
         if instance.rules.recomputation:
             part = Limit(
                 time=None if seconds is None else seconds / 4,
@@ -153,11 +159,6 @@ def _searched(instance: Instance, best: Schedule, limit: Limit, seed: int) -> Sc
             )
             order, stats = recompute_order(instance, order, limit=part, seed=seed + number)
             io = min(io, stats["io"][1])
-            seconds = None if seconds is None else seconds * 3 / 4
-        order, stats = search_order(
-            instance, order, limit=Limit(time=seconds, nodes=nodes), seed=seed + number
-        )
-        io = min(io, stats["io"][1])
     if io == _claim(best):
         return None
     return replace(replay(instance, order, seed=seed), producer=f"{best.producer} searched")

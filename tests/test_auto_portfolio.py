@@ -18,10 +18,11 @@ from strategies.portfolio import candidates
 from tests.oracle import RULE_SETS, oracle_values
 
 
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("rules", RULE_SETS)
-def test_within_a_percent_of_the_optimum(rules: str) -> None:
+def test_within_a_percent_of_the_optimum(rules: str, every: int) -> None:
     ratios = []
-    for graph, instance, optimum in oracle_values(rules):
+    for graph, instance, optimum in oracle_values(rules)[::every]:
         assert optimum is not None
         start = time.process_time()
         schedule = strategies.play("auto", instance)
@@ -52,16 +53,16 @@ def test_never_above_any_strategy(spec: str, M: int) -> None:
 
 def test_tile_programs_are_found_and_priced() -> None:
     instance = Instance(graphs.build("attention-backward:n=16,d=4"), 60)
-    names = [strategy.name for strategy in candidates(instance)]
+    found = candidates(instance)
+    names = [strategy.name for strategy in found if isinstance(strategy, strategies.Countable)]
     assert names
-    assert "belady" not in names
-    assert "auto" not in names
+    assert not {"belady", "lru", "auto"} & {strategy.name for strategy in found}
     costs = [strategies.count(name, instance.cdag.name, 60).io for name in names]
     assert costs == sorted(costs)
     schedule = strategies.play("auto", instance)
     assert schedule.claim is not None
     assert schedule.claim <= costs[0]
-    assert any(name in text for text in schedule.info["tried"] for name in names)
+    assert any(strategy.name in schedule.info["from"] for strategy in found)
 
 
 def test_effort_and_limits() -> None:
@@ -83,4 +84,4 @@ def test_a_large_graph_is_not_searched() -> None:
     instance = Instance(graphs.build("random-layered:w=300,d=300"), 20)
     schedule = strategies.play("auto", instance)
     assert pebble.verify(schedule).io == schedule.claim
-    assert not any("searched" in text for text in schedule.info["tried"])
+    assert "searched" not in schedule.info["from"]

@@ -26,6 +26,7 @@ from pebble.cli.output import note, print_json, progress
 if TYPE_CHECKING:
     from pebble.cli.output import Steps
     from pebble.instance import Instance
+    from pebble.result import Limit
     from pebble.schedule import Schedule
 
 __all__ = ["play"]
@@ -44,6 +45,19 @@ def play(
     embed: Annotated[
         bool, typer.Option("--embed", help="Save the edges with it; always done for a graph from a file.")
     ] = False,
+    improve: Annotated[
+        bool,
+        typer.Option("--improve", help="Take every schedule further by exact search, whole or in windows."),
+    ] = False,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--time",
+            metavar="SECONDS",
+            min=0,
+            help="For each strategy, and for each --improve; auto uses all.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -54,8 +68,10 @@ def play(
     from pebble.cli.memory import parse_memory
     from pebble.errors import FormatError
     from pebble.instance import Instance
+    from pebble.result import Limit
     from pebble.rules import Rules
 
+    limit = None if seconds is None else Limit(time=seconds)
     rule_set = Rules.named(rules)
     names = _checked(split_names(strategies))
     loaded = load_graph(graph)
@@ -76,7 +92,8 @@ def play(
             comparisons.append(comparison)
             try:
                 with progress(quiet=quiet) as steps:
-                    _compare(comparison, Instance(loaded.cdag, M, rule_set), names, seed, steps)
+                    instance = Instance(loaded.cdag, M, rule_set)
+                    _compare(comparison, instance, names, seed, steps, limit, improve)
             finally:
                 _print(comparison, as_json)
     except KeyboardInterrupt:
@@ -118,7 +135,13 @@ def _print(comparison: Comparison, as_json: bool) -> None:
 
 
 def _compare(
-    comparison: Comparison, instance: Instance, names: list[str] | None, seed: int, steps: Steps
+    comparison: Comparison,
+    instance: Instance,
+    names: list[str] | None,
+    seed: int,
+    steps: Steps,
+    limit: Limit | None,
+    improve: bool,
 ) -> None:
     """Play the strategies one after the other; an interrupt keeps what has been added."""
     import solvers
@@ -141,7 +164,7 @@ def _compare(
         steps.step(f"M={instance.M:,}: {name} ({i + 1} of {len(chosen)})")
         start = time.perf_counter()
         try:
-            schedule = play_strategy(name, instance, seed=seed)
+            schedule = play_strategy(name, instance, limit=limit, seed=seed)
         except Unsupported as error:
             comparison.add_refusal(name, str(error), error.least_M)
             continue
@@ -153,6 +176,19 @@ def _compare(
             continue
         options = parse_strategy(name)[1] | dict(schedule.info)
         comparison.add(name, cost, verified=True, seconds=seconds, options=options, schedule=schedule)
+        if improve:
+            steps.step(f"M={instance.M:,}: {name}, improved")
+            start = time.perf_counter()
+            better = solvers.improve(schedule, limit, seed=seed)
+            seconds = time.perf_counter() - start
+            comparison.add(
+                f"{name} improved",
+                verify(better),
+                verified=True,
+                seconds=seconds,
+                options={"optimal": better.info["optimal"]},
+                schedule=better,
+            )
     if comparison.played:
         steps.step(f"M={instance.M:,}: lower bounds")
         comparison.bound = solvers.best_bound(instance)
