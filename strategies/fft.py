@@ -65,15 +65,13 @@ def fft_orders(cdag: CDAG, M: int) -> Iterator[tuple[str, NDArray[Any]]]:
     """Orders worth trying within M words, by the ranks of their passes; the likeliest first."""
     ranks = int(cdag.params["n"]).bit_length() - 1
     fits = max(1, (max(M, 4) - 2).bit_length() - 1)
-    seen = set()
-    for height in (fits, fits + 1, fits - 1, fits + 2):
-        height = min(height, ranks)
-        if height < 1:
-            continue
+    heights = [h for h in (fits, fits + 1, fits - 1, fits + 2) if 1 <= h <= ranks] or [ranks]
+    chosen = []
+    for height in heights:
         count = -(-ranks // height)
-        even = [ranks // count + (i < ranks % count) for i in range(count)]
+        chosen.append([ranks // count + (i < ranks % count) for i in range(count)])
+    for height in heights:
         full = [height] * (ranks // height) + [ranks % height] * (ranks % height > 0)
-        for passes in (even, full, full[::-1]):
-            if tuple(passes) not in seen:
-                seen.add(tuple(passes))
-                yield "+".join(map(str, passes)), fft_order(ranks, passes)
+        chosen += [full, full[::-1]]
+    for passes in dict.fromkeys(map(tuple, chosen)):
+        yield "+".join(map(str, passes)), fft_order(ranks, passes)

@@ -17,9 +17,10 @@ from pebble.schedule import Schedule
 from strategies.catalog import REGISTRY
 from strategies.eviction import BELADY, Eviction
 from strategies.local_search import search_order
+from strategies.orders import order_named
 from strategies.protocol import Countable, Strategy
 from strategies.recomputing import recompute_order
-from strategies.replaying import replay
+from strategies.replaying import plan_io, play_plan, prepare, replay
 
 __all__ = ["AUTO", "Auto"]
 
@@ -28,6 +29,9 @@ _CLOSE = 1.3
 _MOST_PLAYED = 3
 # On larger graphs that a strategy of their own plays, generic orders are not tried.
 _MANY_EDGES = 200_000
+# On graphs of more edges only the orders are tried that take less than a second per million vertices.
+_HUGE = 1_000_000
+_FAST_ORDERS = ("natural", "stack", "dfs")
 # Schedules of more moves are not replayed to polish them unless a limit asks for more.
 _MOST_POLISHED = 40_000_000
 
@@ -114,7 +118,7 @@ class Auto:
                 played.append(replace(schedule, claim=verify(schedule).io))
                 keep(played[-1])
         if best is None or (instance.cdag.num_edges <= _MANY_EDGES and left().time != 0.0):
-            keep(BELADY(instance, limit=left(), seed=seed))
+            keep(_generic(instance, left(), seed, moves))
         assert best is not None
         for schedule in sorted(played, key=_claim):
             if len(schedule) <= _MOST_POLISHED and left().time != 0.0:
@@ -133,6 +137,20 @@ class Auto:
     def least_M(self, instance: Instance) -> int:
         """The graph's own least M."""
         return instance.least_M
+
+
+def _generic(instance: Instance, limit: Limit, seed: int, moves: int | None) -> Schedule:
+    """Generic orders with Belady's rule: on huge graphs, where nothing is asked for, the fastest few."""
+    if instance.cdag.num_edges <= _HUGE or limit.time is not None or moves:
+        return BELADY(instance, limit=limit, seed=seed)
+    best = None
+    for name in _FAST_ORDERS:
+        plan = prepare(instance.cdag, order_named(name)(instance.cdag), instance.rules)
+        io = plan_io(plan, instance.M)
+        if best is None or io < best[0]:
+            best = io, name, plan
+    assert best is not None
+    return replace(play_plan(best[2], instance), producer=f"belady:order={best[1]}")
 
 
 def _searched(instance: Instance, best: Schedule, limit: Limit, seed: int) -> Schedule | None:
