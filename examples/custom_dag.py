@@ -1,54 +1,54 @@
-"""A graph of your own from a NumPy function: trace it, evaluate it, play it, referee it.
+"""A graph of your own from edges: name its vertices, weigh them, play it, see the best schedule there is.
 
 Run with ``python examples/custom_dag.py``.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-import graphs
 import pebble
+import solvers
 import strategies
 
-HEADS, TOKENS, WIDTH = 2, 6, 3
+# A small build: every file is made from others, and takes as many words as it is large.
+FILES = {
+    "grammar": 2,
+    "types": 2,
+    "library": 3,
+    "parser": 1,
+    "checker": 2,
+    "optimiser": 1,
+    "codegen": 2,
+    "docs": 1,
+    "binary": 2,
+}
+MADE_FROM = {
+    "parser": ["grammar", "types"],
+    "checker": ["parser", "types"],
+    "optimiser": ["checker", "library"],
+    "codegen": ["optimiser", "grammar"],
+    "docs": ["grammar", "library"],
+    "binary": ["codegen", "docs"],
+}
 
 
-def layer(X: Any, gain: Any, Wq: Any, Wk: Any, Wv: Any) -> dict[str, Any]:
-    """A causal attention layer with RMS normalisation: ordinary NumPy, and a graph when it is traced."""
-    mask = np.tril(np.ones((TOKENS, TOKENS), dtype=bool))
-    size = np.sqrt((X * X).mean(axis=1, keepdims=True) + 1e-6)
-    Z = graphs.named("Z", X / size * gain)
-    Q, K, V = (np.einsum("td,hde->hte", Z, W) for W in (Wq, Wk, Wv))
-    S = np.einsum("hte,hse->hts", Q, K) / np.sqrt(WIDTH)
-    P = np.where(mask, np.exp(S), 0.0)
-    total = graphs.named("total", P.sum(axis=2))
-    return {"Y": graphs.named("N", P @ V) / total[:, :, np.newaxis]}
+def build() -> pebble.CDAG:
+    """The CDAG; the order of the vertices does not matter."""
+    number = {name: i for i, name in enumerate(FILES)}
+    edges = [(number[source], number[made]) for made, sources in MADE_FROM.items() for source in sources]
+    return pebble.CDAG.from_edges(len(FILES), edges, weights=list(FILES.values()), labels=list(FILES))
 
 
 def main() -> None:
-    weights = (HEADS, WIDTH, WIDTH)
-    cdag = graphs.trace(layer, fma=True, X=(TOKENS, WIDTH), gain=WIDTH, Wq=weights, Wk=weights, Wv=weights)
-    print(cdag)
-    last = int(cdag.tensors["Y"].ravel()[-1])
-    parents = ", ".join(graphs.vertex_name(cdag, int(v)) for v in cdag.preds(last))
-    print(f"{graphs.vertex_name(cdag, last)} is computed from {parents}")
-
-    inputs = graphs.example_inputs(cdag, seed=1)
-    expected = layer(**inputs)["Y"]
-    error = np.abs(pebble.evaluate(cdag, inputs)["Y"] - expected).max()
-    print(f"largest difference from NumPy: {error:.1e}")
-
-    for M in (8, 32, 128):
-        schedule = strategies.play("belady", pebble.Instance(cdag, M))
-        cost = pebble.verify(schedule)
-        computed = pebble.execute(schedule, inputs)["Y"]
-        print(
-            f"M={M:<4} I/O {cost.io} (loads {cost.loads}, stores {cost.stores}); in {M} slots the same "
-            f"numbers to {np.abs(computed - expected).max():.1e}"
-        )
+    cdag = build()
+    least = pebble.Instance(cdag, 1).least_M
+    print(f"{cdag.num_vertices} files; the largest step needs {least} words")
+    for M in range(least, least + 5):
+        instance = pebble.Instance(cdag, M)
+        belady = pebble.verify(strategies.play("belady", instance)).io
+        result = solvers.solve(instance)
+        print(f"M={M}: belady moves {belady} words, the optimum is {result.io} ({result.status.value})")
+    assert result.schedule is not None
+    print("the last schedule:", " ".join(str(move) for move in result.schedule))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -142,7 +143,9 @@ def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs, picture = tmp_path / "runs.jsonl", tmp_path / "plot.svg"
     argv = ["fft:8", "pyramid:3", "-M", "4,8", "-s", "lru,fifo", "-o", str(runs), "-j", "1", "-q"]
     assert main(["sweep", *argv]) == 0
-    assert main(["plot", str(runs), "-o", str(picture), "--graph", "fft:8", "-s", "lru"]) == 0
+    capsys.readouterr()
+    assert main(["plot", str(runs), "-o", str(picture), "--graph", "fft:8", "-s", "lru", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["panels"] == [{"graph": "fft:8", "rules": "hong-kung"}]
     assert re.search(r"<svg\b", picture.read_text())
     assert main(["plot", str(runs), "-o", str(tmp_path / "gap.png"), "--kind", "gap"]) == 0
     capsys.readouterr()

@@ -61,7 +61,7 @@ def test_commands_run(
     """In order, since one saves what the next reads."""
     monkeypatch.chdir(tmp_path)
     verbs = []
-    assert len(COMMANDS) == 16
+    assert len(COMMANDS) == 18
     for line in COMMANDS:
         before, _, command = line.rpartition(" | ")
         program, *arguments = shlex.split(command, comments=True)
@@ -75,9 +75,21 @@ def test_commands_run(
         assert main(arguments) == 0, line
         assert capsys.readouterr().out
         verbs.append(arguments[0])
-    assert {"list", "info", "play", "count", "bound", "solve", "verify", "show", "view", "doctor"} <= set(
-        verbs
-    )
+    known = {
+        "list",
+        "info",
+        "play",
+        "count",
+        "bound",
+        "solve",
+        "verify",
+        "show",
+        "view",
+        "sweep",
+        "plot",
+        "doctor",
+    }
+    assert known <= set(verbs)
 
 
 def test_the_first_commands_are_make() -> None:

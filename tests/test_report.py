@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import math
 import re
 from pathlib import Path
@@ -27,7 +30,10 @@ from pebble.errors import FormatError, PebbleError
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder into which the quick report has been written by the command."""
     folder = tmp_path_factory.mktemp("report")
-    assert main(["report", "--quick", "-o", str(folder / "page.html"), "-q"]) == 0
+    heard = io.StringIO()
+    with contextlib.redirect_stdout(heard):
+        assert main(["report", "--quick", "-o", str(folder / "page.html"), "-q", "--json"]) == 0
+    (folder / "answer.json").write_text(heard.getvalue())
     return folder
 
 
@@ -48,6 +54,14 @@ def test_every_claim_has_a_verdict_and_numbers(written: Path) -> None:
     assert verdicts["C9"] == "false for k < 2√M"
     assert "the optimum is 33, the formula says 34.48" in rows[8][3]
     assert "optimum 9 in sequence, 11 as a tree" in rows[9][3]
+
+
+def test_the_json_holds_the_claims(written: Path) -> None:
+    answer = json.loads((written / "answer.json").read_text())
+    rows = rows_under((written / "page.md").read_text(), "Claims")
+    assert [
+        [c["claim"], c["statement"], f"**{c['verdict']}**", c["numbers"]] for c in answer["claims"]
+    ] == rows
 
 
 def test_crossovers_are_near_those_of_a_fine_search(written: Path) -> None:
@@ -100,9 +114,9 @@ def test_the_verb_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "there is no folder" in capsys.readouterr().err
 
 
-def counted(program: str, n: int, d: int, M: int, io: int | None) -> dict[str, Any]:
+def counted(program: str, n: int, d: int, M: int, words: int | None) -> dict[str, Any]:
     run = Run(backward(n, d), M, "hong-kung", "count", program)
-    return describe(run) | {"status": "feasible" if io else "not-applicable", "io": io}
+    return describe(run) | {"status": "feasible" if words else "not-applicable", "io": words}
 
 
 def test_a_crossing_is_interpolated() -> None:
@@ -133,19 +147,19 @@ def test_verdicts_follow_the_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     from experiments.paper import claims
 
     class World:
-        def __init__(self, status: str, io: int) -> None:
-            self.answer = {"status": status, "io": io, "lower_bound": 30}
+        def __init__(self, status: str, cost: int) -> None:
+            self.answer = {"status": status, "io": cost, "lower_bound": 30}
 
         def optimum(self, graph: str, M: int, rules: str = "hong-kung") -> dict[str, Any]:
             return self.answer
 
     monkeypatch.setattr(claims, "_CLAIMS", (claims._CLAIMS[8],))
-    for status, io, verdict in (
+    for status, cost, verdict in (
         ("optimal", 33, "false for k < 2√M"),
         ("optimal", 40, "not refuted here"),
         ("feasible", 33, "not decided here"),
     ):
-        world: Any = World(status, io)
+        world: Any = World(status, cost)
         (claim,) = judge(world, scale_of(quick=True))
         assert isinstance(claim, Claim)
         assert claim.verdict == verdict

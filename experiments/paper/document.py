@@ -39,11 +39,12 @@ class Section:
 
 @dataclass
 class Document:
-    """Sections under a title, after an introduction."""
+    """Sections under a title, after an introduction; `facts` are what programs should read of it."""
 
     title: str
     introduction: str
     sections: list[Section] = field(default_factory=list)
+    facts: list[dict[str, str]] = field(default_factory=list)
 
     @property
     def pictures(self) -> list[Picture]:

@@ -99,6 +99,7 @@ def reproduce(
     PebbleError
         A run failed.
     """
+    from experiments.paper.claims import judge
     from experiments.plotting import plot_style
 
     with plot_style():
@@ -125,4 +126,8 @@ def reproduce(
         "theirs, as reconstructed from its description; FlashAttention is that of Dao et al. (2022)."
     )
     title = "The I/O of attention's backward pass, recomputed"
-    return Document(title, introduction, all_sections(facts, scale))
+    claims = [
+        {"claim": f"C{c.number}", "statement": c.statement, "verdict": c.verdict, "numbers": c.numbers}
+        for c in judge(facts, scale)
+    ]
+    return Document(title, introduction, all_sections(facts, scale), claims)

@@ -42,9 +42,9 @@ def figure(facts: Facts, scale: Scale) -> Section:
     text = (
         "The published figure draws the two formulas. Counted at a true size the picture is the same up to "
         "the "
-        "constants: FlashAttention's curve meets that of the square tiles close to d², that of the streaming "
-        "tiles "
-        "later, and it begins only where its rows fit."
+        "constants: FlashAttention's curves fall faster and begin only where their rows fit, and those of "
+        "the "
+        "tiles are below them for small M. Where two of them meet depends on which two: see Crossovers."
     )
     return Section("Figure 1: FlashAttention is not optimal below d²", [text, figure_one(facts, scale)])
 
@@ -73,7 +73,8 @@ def table_one(facts: Facts, scale: Scale) -> Section:
         "cheapest "
         "program, in words, and their ratio. The optimum lies in between. A single figure is a lower bound "
         "of a "
-        "problem that no program plays yet."
+        "problem that no program plays yet. Z_in is the number of entries of an input matrix, Z_QK that of "
+        "the pairs."
     )
     header = ("problem", "M < d²", "M ≥ d²", "theorem", "M = d²/4", "M = 4d²")
     return Section("Table 1, with finite numbers", [text, Table(header, rows, left=4)])

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from pebble.cli.arguments import QuietOption
-from pebble.cli.output import note
+from pebble.cli.arguments import JsonOption, QuietOption
+from pebble.cli.output import print_json, print_pairs
 
 __all__ = ["plot"]
 
@@ -31,10 +31,12 @@ def plot(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="A .svg, .png or .pdf file.")
     ] = Path("plot.svg"),
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Draw I/O against M, with the band from the best lower bound to the best schedule, crossings and d²."""
     from experiments.plotting import KINDS, plot_sweep, save_figure
+    from experiments.series import instances
     from experiments.store import read_runs
     from graphs.catalog import REGISTRY, parse
     from pebble.cli.arguments import split_names
@@ -54,4 +56,8 @@ def plot(
     if names is not None:
         records = [record for record in records if record["kind"] == "bound" or record["player"] in names]
     save_figure(plot_sweep(records, kind), output)
-    note(f"wrote {output}", quiet=quiet)
+    panels = [{"graph": name, "rules": rule_set} for name, rule_set in instances(records)]
+    if as_json:
+        print_json({"file": str(output), "kind": kind, "panels": panels})
+    else:
+        print_pairs([("file", str(output)), ("panels", len(panels))])

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from pebble.cli.arguments import QuietOption
-from pebble.cli.output import note
+from pebble.cli.arguments import JsonOption, QuietOption
+from pebble.cli.output import print_json, print_pairs
 
 __all__ = ["report"]
 
@@ -35,6 +35,7 @@ def report(
         int | None,
         typer.Option("-j", "--jobs", metavar="N", min=1, help="Processes. Default: the processors."),
     ] = None,
+    as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Recompute the paper on attention's backward pass: figure, tables, claims with verdicts, devices.
@@ -63,7 +64,11 @@ def report(
     for path, text in ((markdown, document.markdown(folder.name)), (output, document.html())):
         with atomic_writer(path) as stream:
             stream.write(text.encode())
-    note(f"wrote {output} and {markdown} in {time.perf_counter() - start:.0f} s", quiet=quiet)
+    if as_json:
+        print_json({"html": str(output), "markdown": str(markdown), "claims": document.facts})
+    else:
+        seconds = f"{time.perf_counter() - start:.1f}"
+        print_pairs([("HTML", str(output)), ("Markdown", str(markdown)), ("seconds", seconds)])
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The example of a custom graph runs, and prints what it promises."""
+"""The example of a custom function runs, and prints what it promises."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 
-def test_custom_dag(capsys: pytest.CaptureFixture[str]) -> None:
-    script = Path(__file__).parent.parent / "examples" / "custom_dag.py"
+def test_custom_function(capsys: pytest.CaptureFixture[str]) -> None:
+    script = Path(__file__).parent.parent / "examples" / "custom_function.py"
     runpy.run_path(str(script), run_name="__main__")
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("<CDAG custom: ")
