@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,23 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="ch
 HARD = "matmul:3x3x3"
 
 
+# Children that were there before a test began, such as the resource tracker of multiprocessing.
+_older: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _note_older_children() -> Iterator[None]:
+    _older.clear()
+    _older.update(_children())
+    yield
+    _older.clear()
+
+
 def _children() -> list[int]:
-    found = []
+    found: list[int] = []
     for task in Path("/proc/self/task").iterdir():
         found += [int(pid) for pid in (task / "children").read_text().split()]
-    return found
+    return [pid for pid in found if pid not in _older]
 
 
 def _assert_kept(result: Result) -> None:
