@@ -14,7 +14,7 @@ from pebble.result import Limit
 from strategies.replaying import Plan, plan_io, prepare
 
 if TYPE_CHECKING:
-    from strategies.local_search_kernels import Board
+    from strategies.local_search_play_kernels import Board
 
 __all__ = ["search_order"]
 
@@ -86,7 +86,8 @@ def _anneal(
     limit: Limit,
     stats: dict[str, Any],
 ) -> tuple[NDArray[Any], dict[str, Any]]:
-    from strategies.local_search_kernels import play_all, search
+    from strategies.local_search_kernels import search
+    from strategies.local_search_play_kernels import play_all
 
     nodes = limit.nodes
     if nodes is None and limit.time is None:
@@ -179,7 +180,7 @@ def _groups(
 
 
 def _board(instance: Instance, plan: Plan, seed: int) -> Board:
-    from strategies.local_search_kernels import Board
+    from strategies.local_search_play_kernels import Board
 
     g = instance.cdag
     n, M = g.num_vertices, instance.M

@@ -47,7 +47,8 @@ def test_search_gives_a_legal_order_that_costs_no_more(spec: str, M: int, order:
 @pytest.mark.parametrize("groups", [False, True])
 def test_the_running_total_is_that_of_every_position(spec: str, M: int, groups: bool) -> None:
     """After many moves kept and undone, the notes of the board are those of playing it through."""
-    from strategies.local_search_kernels import play_all, search
+    from strategies.local_search_kernels import search
+    from strategies.local_search_play_kernels import play_all
 
     instance = Instance(graphs.build(spec), M, "one-shot")
     board = local_search._board(instance, prepare(instance.cdag, ORDERS["dfs"](instance.cdag)), seed=1)
