@@ -45,6 +45,9 @@ if TYPE_CHECKING:
         InvalidOrderError as InvalidOrderError,
     )
     from pebble.errors import (
+        InvalidRulesError as InvalidRulesError,
+    )
+    from pebble.errors import (
         MissingExtraError as MissingExtraError,
     )
     from pebble.errors import (
@@ -93,6 +96,7 @@ _HOMES = {
         "InvalidInputError",
         "InvalidMemoryError",
         "InvalidOrderError",
+        "InvalidRulesError",
         "MissingExtraError",
         "PebbleError",
         "UnknownNameError",

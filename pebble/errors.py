@@ -23,6 +23,7 @@ __all__ = [
     "InvalidInputError",
     "InvalidMemoryError",
     "InvalidOrderError",
+    "InvalidRulesError",
     "MissingExtraError",
     "PebbleError",
     "UnknownNameError",
@@ -72,6 +73,10 @@ class InvalidOrderError(PebbleError, ValueError):
         super().__init__(message)
         self.vertex = vertex
         self.position = position
+
+
+class InvalidRulesError(PebbleError, ValueError):
+    """The flags of a rule set contradict one another, or a cost is no number of at least 0."""
 
 
 class IllegalMoveError(PebbleError, ValueError):

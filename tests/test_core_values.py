@@ -65,7 +65,7 @@ def test_reasons_stand_in_the_order_in_which_they_are_given() -> None:
 
 
 def test_rule_sets_by_name() -> None:
-    assert Rules.names() == ["hong-kung", "one-shot"]
+    assert Rules.names() == ["hong-kung", "one-shot", "partial"]
     for name in Rules.names():
         assert Rules.named(name).name == str(Rules.named(name)) == name
     assert Rules.of("One_Shot") == Rules(recomputation=False)
