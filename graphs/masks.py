@@ -15,7 +15,7 @@ import difflib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -23,9 +23,22 @@ from numpy.typing import NDArray
 
 from pebble.errors import GraphSpecError
 
-__all__ = ["PATTERNS", "Cells", "Mask", "Staircase", "attention_mask"]
+__all__ = ["PATTERNS", "Cells", "Mask", "Staircase", "attention_mask", "tally"]
 
 Indices: TypeAlias = NDArray[np.int64]
+
+
+def tally(counts: Indices) -> tuple[Indices, Indices]:
+    """The numbers that occur in `counts`, in ascending order, and how often each does.
+
+    Examples
+    --------
+    >>> [a.tolist() for a in tally(np.array([3, 1, 3]))]
+    [[1, 3], [1, 2]]
+    """
+    times = np.bincount(counts)
+    numbers = np.flatnonzero(times)
+    return numbers, times[numbers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +60,7 @@ class Staircase:
         """Number of queries."""
         return len(self.low)
 
-    @property
+    @cached_property
     def pairs(self) -> int:
         """Pairs of a query and a key that it sees."""
         return int((self.high - self.low).sum())
@@ -64,6 +77,11 @@ class Staircase:
     def queries_per_key(self) -> Indices:
         """How many queries see each key."""
         return self.transposed().keys_per_query()
+
+    @cached_property
+    def tallies(self) -> tuple[tuple[Indices, Indices], tuple[Indices, Indices]]:
+        """The `tally` of `keys_per_query` and that of `queries_per_key`."""
+        return tally(self.keys_per_query()), tally(self.queries_per_key())
 
     def transposed(self) -> Staircase:
         """The mask with queries and keys exchanged."""
@@ -113,7 +131,7 @@ class Cells:
         """Number of keys."""
         return int(self.column_edges[-1])
 
-    @property
+    @cached_property
     def pairs(self) -> int:
         """Pairs of a query and a key that it sees."""
         return int((np.diff(self.row_edges)[self.rows] * np.diff(self.column_edges)[self.columns]).sum())
@@ -127,6 +145,11 @@ class Cells:
     def queries_per_key(self) -> Indices:
         """How many queries see each key."""
         return self.transposed().keys_per_query()
+
+    @cached_property
+    def tallies(self) -> tuple[tuple[Indices, Indices], tuple[Indices, Indices]]:
+        """The `tally` of `keys_per_query` and that of `queries_per_key`."""
+        return tally(self.keys_per_query()), tally(self.queries_per_key())
 
     def transposed(self) -> Cells:
         """The mask with queries and keys exchanged."""
@@ -245,48 +268,85 @@ def _block(text: str, parts: list[str], queries: int, keys: int) -> Mask:
     _expect(text, parts, 2, "block:b:pattern")
     size = _number(text, parts[0], 1)
     rows, columns = -(-queries // size), -(-keys // size)
-    seen = _pattern(text, parts[1], rows, columns)
     edges = [
         np.minimum(np.arange(count + 1) * size, extent)
         for count, extent in ((rows, queries), (columns, keys))
     ]
-    at = np.nonzero(seen)
-    return Cells(edges[0], edges[1], at[0].astype(np.int64), at[1].astype(np.int64), size)
+    at = _pattern(text, parts[1], rows, columns)
+    return Cells(edges[0], edges[1], *at, size)
 
 
-_Pattern: TypeAlias = Callable[[Indices, Indices], NDArray[np.bool_]]
+_Pattern: TypeAlias = Callable[[Indices, int], tuple[Indices, Indices]]
+"""From the block column of each block row's own tokens, and the number of block columns, the cells that are
+seen: places in the first array, and block columns. Some may be twice or out of range."""
 
 
-def _butterfly(i: Indices, j: Indices) -> NDArray[np.bool_]:
-    apart = i ^ j
-    partners: NDArray[np.bool_] = (apart & (apart - 1)) == 0
-    return partners
+def _beside(own: Indices, columns: Indices) -> tuple[Indices, Indices]:
+    """Cells from an array of columns, a row for each block row."""
+    return np.repeat(np.arange(len(own)), columns.shape[1]), columns.ravel()
+
+
+def _diagonal(own: Indices, columns: int) -> tuple[Indices, Indices]:
+    return _beside(own, own[:, None])
+
+
+def _lower(own: Indices, columns: int) -> tuple[Indices, Indices]:
+    many = np.clip(own + 1, 0, columns)
+    starts = np.cumsum(many) - many
+    return np.repeat(np.arange(len(own)), many), np.arange(many.sum()) - np.repeat(starts, many)
+
+
+def _neighbours(own: Indices, columns: int) -> tuple[Indices, Indices]:
+    return _beside(own, own[:, None] + np.arange(-1, 2))
+
+
+def _butterfly(own: Indices, columns: int) -> tuple[Indices, Indices]:
+    digits = np.concatenate(([0], 1 << np.arange(columns.bit_length())))
+    return _beside(own, np.where(own[:, None] >= 0, own[:, None] ^ digits, -1))
+
+
+def _global(own: Indices, columns: int) -> tuple[Indices, Indices]:
+    rows, seen = _neighbours(own, columns)
+    every = np.arange(len(own))
+    first = every[own == 0]
+    return (
+        np.concatenate((rows, every, np.repeat(first, columns))),
+        np.concatenate((seen, np.zeros_like(every), np.tile(np.arange(columns), len(first)))),
+    )
 
 
 PATTERNS: dict[str, _Pattern] = {
-    "diagonal": lambda i, j: i == j,
-    "lower": lambda i, j: j <= i,
-    "band": lambda i, j: abs(i - j) <= 1,
+    "diagonal": _diagonal,
+    "lower": _lower,
+    "band": _neighbours,
     "butterfly": _butterfly,
-    "global": lambda i, j: (abs(i - j) <= 1) | (j == 0) | (i == 0),
+    "global": _global,
 }
-"""Patterns of blocks by name, of block row i and block column j: a block's own, those up to it, it and its
-neighbours, those whose number differs in one binary digit (Dao et al. 2022, FlashAttention, section 3.3), and
-neighbours together with a first block that sees and is seen by all (Zaheer et al. 2020, Big Bird, without the
-random blocks). Where there are more keys than queries the last blocks are matched."""
+"""Patterns of blocks by name: a block's own, those up to it, it and its neighbours, those whose number
+differs in one binary digit (Dao et al. 2022, FlashAttention, section 3.3), and neighbours with a first block
+that sees and is seen by all (Zaheer et al. 2020, Big Bird, without the random blocks). Where there are more
+keys than queries the last blocks are matched."""
 
 
-def _pattern(text: str, name: str, rows: int, columns: int) -> NDArray[np.bool_]:
+def _pattern(text: str, name: str, rows: int, columns: int) -> tuple[Indices, Indices]:
+    """Block rows and block columns of the cells that are seen, in row-major order."""
     if name in PATTERNS:
-        i, j = np.arange(rows)[:, None] + (columns - rows), np.arange(columns)[None, :]
-        return np.broadcast_to(PATTERNS[name](i, j), (rows, columns))
+        i, j = PATTERNS[name](np.arange(rows, dtype=np.int64) + (columns - rows), columns)
+        inside = (j >= 0) & (j < columns)
+        i, j = i[inside], j[inside]
+        cells = i * columns + j
+        if (np.diff(cells) > 0).all():
+            return i, j
+        cells = np.unique(cells)
+        return cells // columns, cells % columns
     if set(name) <= set("01-"):
         lines = name.split("-")
         if len(lines) != rows or any(len(line) != columns for line in lines):
             raise GraphSpecError(
                 f"mask={text}: the pattern must have {rows} rows of {columns} digits, joined by dashes"
             )
-        return np.array([[digit == "1" for digit in line] for line in lines])
+        at = np.nonzero(np.array([[digit == "1" for digit in line] for line in lines]))
+        return at[0].astype(np.int64), at[1].astype(np.int64)
     near = difflib.get_close_matches(name, PATTERNS, 1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     raise GraphSpecError(

@@ -57,12 +57,14 @@ def _sum(p: _Params, k: int) -> int:
     return min(k - 1, 1) if p.get("sums") == "flat" else k - 1
 
 
-def _terms(p: _Params, counts: NDArray[np.int64]) -> int:
-    """Vertices of sums of products, one for each number of terms in `counts`."""
-    numbers, times = np.unique(counts, return_counts=True)
-    return sum(
-        _sum_of_products(p, k) * count for k, count in zip(numbers.tolist(), times.tolist(), strict=True)
-    )
+def _terms(p: _Params, tallied: tuple[NDArray[np.int64], NDArray[np.int64]], times: int) -> int:
+    """Vertices of sums of products: of each number of terms so many, and all of it `times` times."""
+    numbers, counts = tallied
+    if p.get("sums") == "flat":
+        each = np.where(numbers > 1, numbers + 1, 1)
+    else:
+        each = numbers if p.get("fma") else 2 * numbers - 1
+    return times * int(each @ counts)
 
 
 def _attention(p: _Params) -> tuple[int, int, int, int, int, int]:
@@ -71,8 +73,9 @@ def _attention(p: _Params) -> tuple[int, int, int, int, int, int]:
     n, d, n_k, heads = int(p["n"]), int(p["d"]), key_count(p), int(p.get("heads", 1))
     groups = key_heads("attention", p)
     mask = attention_mask(p.get("mask", "full"), n, n_k)
-    over_keys = heads * _terms(p, mask.keys_per_query())
-    over_queries = groups * _terms(p, mask.queries_per_key() * (heads // groups))
+    (seen, rows), (seeing, columns) = mask.tallies
+    over_keys = _terms(p, (seen, rows), heads)
+    over_queries = _terms(p, (seeing * (heads // groups), columns), groups)
     return heads * n, groups * n_k, heads * mask.pairs, over_keys, over_queries, d
 
 
@@ -97,7 +100,8 @@ def _attention_forward(p: _Params) -> int:
     rows, columns, pairs, over_keys, _, d = _attention(p)
     scores = pairs * (_sum_of_products(p, d) + 1)
     mask = attention_mask(p.get("mask", "full"), int(p["n"]), key_count(p))
-    several = int(p.get("heads", 1)) * int((mask.keys_per_query() > 1).sum())
+    seen, times = mask.tallies[0]
+    several = int(p.get("heads", 1)) * int(times[seen > 1].sum())
     row_sums = several if p.get("sums") == "flat" else pairs - rows
     return 2 * rows * d + 2 * columns * d + scores + row_sums + d * over_keys
 

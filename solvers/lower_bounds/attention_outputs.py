@@ -7,7 +7,6 @@ docs/bounds.md, LB-O, LB-S, LB-R and LB-C.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,11 +15,12 @@ import numpy as np
 
 from graphs.heads import key_heads
 from graphs.heads import keys as key_count
-from graphs.masks import attention_mask
+from graphs.masks import Mask, attention_mask
 from pebble.result import Bound, Limit
 from solvers.lower_bounds.attention import attention_shape
 from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
 from solvers.lower_bounds.rectangles import rectangle_progress, rectangles_bound
+from solvers.lower_bounds.sum_lengths import SumLengths
 from solvers.lower_bounds.tokens import (
     Supply,
     TokenTable,
@@ -50,7 +50,7 @@ class OutputSums:
 
     Attributes
     ----------
-    lengths : mapping of int to int
+    lengths : SumLengths, or a mapping of int to int
         How many sums there are of each number of pairs, all heads together.
     supply : callable
         H(u), see `solvers.lower_bounds.tokens`.
@@ -62,7 +62,7 @@ class OutputSums:
         Words of a row, d, where the lemma on rectangles of pairs applies; else 0.
     """
 
-    lengths: Mapping[int, int]
+    lengths: Mapping[int, int] | SumLengths
     supply: Supply
     inner: bool
     stores: int
@@ -71,7 +71,7 @@ class OutputSums:
     @property
     def products(self) -> int:
         """Products of all sums."""
-        return sum(terms * sums for terms, sums in self.lengths.items())
+        return SumLengths.of(self.lengths).products
 
 
 def output_sums(subject: Subject) -> OutputSums | None:
@@ -81,33 +81,29 @@ def output_sums(subject: Subject) -> OutputSums | None:
         return None
     n, d = subject.sizes("n", "d")
     if subject.family == "attention-backward":
-        over_keys, over_queries = _lengths(subject)
-        lengths = Counter({terms: d * sums for terms, sums in over_keys.items()})
-        lengths.update({terms: 2 * d * sums for terms, sums in over_queries.items()})
-        return OutputSums(lengths, backward_supply(d), False, shape.outputs, d)
+        return OutputSums(_lengths(subject), backward_supply(d), False, shape.outputs, d)
     if subject.family == "attention-forward":
-        over_keys, _ = _lengths(subject)
-        lengths = Counter({terms: d * sums for terms, sums in over_keys.items()})
-        return OutputSums(lengths, rectangle_supply(d), False, shape.outputs)
+        return OutputSums(_lengths(subject), rectangle_supply(d), False, shape.outputs)
     if subject.params["given"] == "E":
         return OutputSums({n: 2 * n * d}, rectangle_supply(d), True, shape.outputs)
     return OutputSums({n: n * d}, rectangle_supply(d, 54), True, shape.outputs)
 
 
-def _lengths(subject: Subject) -> tuple[Counter[int], Counter[int]]:
-    """How many queries see each number of keys, and how many keys are seen by each number of queries."""
+def _lengths(subject: Subject) -> SumLengths:
+    """How many sums over keys, and backward over queries, there are of each number of terms."""
     p = subject.params
-    return _counted(p["mask"], p["n"], key_count(p), p["heads"], key_heads(subject.family, p))
+    mask = attention_mask(p["mask"], p["n"], key_count(p))
+    groups = key_heads(subject.family, p)
+    return _grouped_lengths(mask, p["heads"], groups, p["d"], subject.family == "attention-forward")
 
 
 @lru_cache(maxsize=8)
-def _counted(mask_spec: str, n: int, keys: int, heads: int, groups: int) -> tuple[Counter[int], Counter[int]]:
-    mask = attention_mask(mask_spec, n, keys).repeated(heads // groups)
-    found = []
-    for counts in (mask.keys_per_query(), mask.queries_per_key()):
-        terms, times = np.unique(counts, return_counts=True)
-        found.append(Counter(dict(zip(terms.tolist(), (groups * times).tolist(), strict=True))))
-    return found[0], found[1]
+def _grouped_lengths(mask: Mask, heads: int, groups: int, d: int, forward: bool) -> SumLengths:
+    (seen, rows), (seeing, columns) = mask.tallies
+    over_keys = seen, heads * d * rows
+    if forward:
+        return SumLengths(*over_keys)
+    return SumLengths.together(over_keys, (seeing * (heads // groups), 2 * groups * d * columns))
 
 
 @lru_cache(maxsize=16)
@@ -131,7 +127,7 @@ def outputs_bound(problem: OutputSums, M: int, table: TokenTable | None = None) 
     True
     """
     table = table or _table(M, problem.supply)
-    restart = 1 / min(problem.lengths) if problem.inner else 0.0
+    restart = 1 / SumLengths.of(problem.lengths).shortest if problem.inner else 0.0
     tokens, most = table.progress(restart)
     if problem.row:
         rectangles = rectangle_progress(tokens.astype(np.int64), problem.row, np.inf, 0.5)

@@ -87,7 +87,7 @@ class Subject:
         """The graph of an instance; None for a spec."""
         return None if self.instance is None else self.instance.cdag
 
-    @property
+    @cached_property
     def num_vertices(self) -> int | None:
         """Vertices of the graph, from the family's closed form for a spec; None if that is not known."""
         if self.instance is not None:

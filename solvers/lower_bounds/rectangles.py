@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.lower_bounds.tokens import terms_beyond
+from solvers.lower_bounds.sum_lengths import SumLengths
 
 __all__ = ["LEAST_SHARE", "least_skip", "rectangle_progress", "rectangles_bound"]
 
@@ -56,12 +56,12 @@ def rectangle_progress(
     return np.asarray((left**2 / (16 * d) + np.minimum(3 * d * high, kept)).max(axis=-1) * _GUARD)
 
 
-def rectangles_bound(lengths: Mapping[int, int], d: int, M: int) -> tuple[int, int, int]:
+def rectangles_bound(lengths: Mapping[int, int] | SumLengths, d: int, M: int) -> tuple[int, int, int]:
     """LB-R: loads, in words, of attention-backward by sequential sums.
 
     Parameters
     ----------
-    lengths : mapping of int to int
+    lengths : SumLengths, or a mapping of int to int
         How many sums there are of each number of terms: dV, dQ and dK, all heads together.
     d, M : int
 
@@ -79,11 +79,11 @@ def rectangles_bound(lengths: Mapping[int, int], d: int, M: int) -> tuple[int, i
     True
     """
     best = (0, 0, 0)
-    counted = terms_beyond(lengths)
+    lengths = SumLengths.of(lengths)
     for split in _SPLITS:
         grid = np.unique(np.geomspace(1.05 * M + 1, 6 * M + 6, 100).astype(np.int64))
         skips = np.array([least_skip(int(T), d, split) for T in grid.tolist()])
-        totals = counted(skips)
+        totals = lengths.beyond(skips)
         grid, skips, totals = (x[totals > 0] for x in (grid, skips, totals))
         if len(grid) == 0:
             continue

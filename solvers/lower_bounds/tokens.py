@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.lower_bounds.sum_lengths import SumLengths
+
 __all__ = [
     "Supply",
     "TokenProgress",
@@ -25,7 +27,6 @@ __all__ = [
     "best_with_restarts",
     "product_supply",
     "rectangle_supply",
-    "terms_beyond",
 ]
 
 Supply = Callable[[NDArray[Any]], NDArray[np.float64]]
@@ -179,7 +180,7 @@ def best_tokens(total: int, M: int, sides: int, progress: TokenProgress) -> tupl
 
 
 def best_with_restarts(
-    lengths: Mapping[int, int], M: int, table: TokenTable, *, singles: bool
+    lengths: Mapping[int, int] | SumLengths, M: int, table: TokenTable, *, singles: bool
 ) -> tuple[int, int, int]:
     """The best bound on loads for sequential sums, over the number of first terms that are not counted.
 
@@ -189,7 +190,7 @@ def best_with_restarts(
 
     Parameters
     ----------
-    lengths : mapping of int to int
+    lengths : SumLengths, or a mapping of int to int
         How many sums there are of each number of terms.
     M : int
     table : TokenTable
@@ -200,13 +201,13 @@ def best_with_restarts(
     -------
     loads, Y, c : int
     """
-    longest = max(lengths, default=0)
+    lengths = SumLengths.of(lengths)
+    longest = lengths.longest
     if longest < 2:
         return 0, 0, 0
-    counted = terms_beyond(lengths)
 
     def at(c: int) -> tuple[int, int, int]:
-        total = int(counted(np.array([c]))[0])
+        total = int(lengths.beyond(np.array([c]))[0])
         loads, Y = best_tokens(total, M, 1, table.progress(1 / (4 * c), singles=singles))
         return loads, Y, c
 
@@ -217,24 +218,3 @@ def best_with_restarts(
 
     best = max(at(c) for c in among(1, longest - 1, 14))
     return max(best, *(at(c) for c in among(best[2] * 2 // 3, best[2] * 3 // 2, 8)))
-
-
-def terms_beyond(lengths: Mapping[int, int]) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
-    """A function that counts, for each c, the terms of all sums after their first c.
-
-    Examples
-    --------
-    >>> terms_beyond({5: 2, 3: 1})(np.array([0, 3, 4, 9])).tolist()
-    [13, 4, 2, 0]
-    """
-    terms = np.array(sorted(lengths), dtype=np.int64)
-    sums = np.array([lengths[t] for t in terms.tolist()], dtype=np.int64)
-    # Sums, and terms, from each length on.
-    many = np.concatenate((np.cumsum(sums[::-1])[::-1], [0]))
-    long = np.concatenate((np.cumsum((sums * terms)[::-1])[::-1], [0]))
-
-    def counted(c: NDArray[np.int64]) -> NDArray[np.int64]:
-        at = np.searchsorted(terms, c, side="right")
-        return np.asarray(long[at] - many[at] * c)
-
-    return counted
