@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DuplicateEdgeWarning",
     "FormatError",
+    "FormatWarning",
     "GraphSpecError",
     "IllegalMoveError",
     "IncompleteScheduleError",
@@ -104,20 +105,24 @@ class IllegalMoveError(PebbleError, ValueError):
 
 
 class IncompleteScheduleError(PebbleError, ValueError):
-    """Every move was legal, but an output is not blue at the end.
+    """Every move was legal, but an output lacks its pebble at the end, or a slide is not finished.
 
     Attributes
     ----------
     vertex : int
-        The output of lowest id that is not blue.
+        The output of lowest id that lacks its pebble; the vertex computed last, if its slide is open.
     missing : int
-        How many outputs are not blue.
+        How many outputs lack theirs; 0 if it is the slide.
     """
 
-    def __init__(self, vertex: int, missing: int) -> None:
-        super().__init__(
-            f"the schedule ends with {missing} output(s) not blue, the first is vertex {vertex}: store it"
-        )
+    def __init__(self, vertex: int, missing: int, outputs: str = "blue") -> None:
+        if not missing:
+            text = f"with the slide into vertex {vertex} open: delete one of its predecessors"
+        elif outputs == "blue":
+            text = f"with {missing} output(s) not blue, the first is vertex {vertex}: store it"
+        else:
+            text = f"with {missing} output(s) neither red nor blue, the first is vertex {vertex}: compute it"
+        super().__init__(f"the schedule ends {text}")
         self.vertex = vertex
         self.missing = missing
 
@@ -207,3 +212,7 @@ class MissingExtraError(PebbleError, ImportError):
 
 class DuplicateEdgeWarning(UserWarning):
     """Edges were given more than once; each was kept once."""
+
+
+class FormatWarning(UserWarning):
+    """A file says more than a CDAG holds; the text says what was taken."""

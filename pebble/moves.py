@@ -17,7 +17,10 @@ _UINT32_VERTICES = 1 << 30
 
 
 class Op(enum.IntEnum):
-    """The four moves. LOAD and STORE cost the vertex's words in I/O, COMPUTE and DELETE are free."""
+    """The four moves. LOAD and STORE cost the vertex's words in I/O, COMPUTE and DELETE are free.
+
+    Under partial rules a COMPUTE names an edge (`pebble.aggregates`), everywhere else moves name vertices.
+    """
 
     LOAD = 0
     STORE = 1
@@ -32,10 +35,14 @@ class Reason(enum.StrEnum):
     """Why a move is refused; of several, the first in this order is given."""
 
     OUT_OF_RANGE = "vertex out of range"
+    SLIDE_OPEN = "a slide is open"
+    NO_DELETION = "deletion is not allowed"
     IS_SOURCE = "is a source"
     ALREADY_RED = "already red"
     ALREADY_COMPUTED = "already computed"
+    PREDECESSOR_INCOMPLETE = "a predecessor is not complete"
     PREDECESSOR_NOT_RED = "a predecessor is not red"
+    PARTIAL_NOT_RED = "its partial value is not red"
     NOT_BLUE = "not blue"
     NOT_RED = "not red"
     NO_ROOM = "no room"

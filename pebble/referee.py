@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pebble.errors import IncompleteScheduleError
 from pebble.instance import Instance
-from pebble.moves import Move, Op, Reason
+from pebble.moves import Move
 from pebble.refusals import refusal
 from pebble.result import Cost
 from pebble.schedule import Schedule
@@ -31,19 +30,21 @@ def verify(schedule: Schedule) -> Cost:
     Returns
     -------
     Cost
-        Loads and stores in words of I/O, computes and recomputes in moves, the peak of red words.
+        Loads and stores in words of I/O and what they cost, computes and recomputes in moves, the peak of
+        red words.
 
     Raises
     ------
     IllegalMoveError
         At the first move that breaks a rule, with the reason (docs/game.md lists them in order).
     IncompleteScheduleError
-        An output is not blue at the end.
+        An output lacks its pebble at the end.
 
     Notes
     -----
     O(number of moves + |V| + |E|) time, one byte per vertex of memory; the moves are read in place. The
-    rules are those of Hong & Kung (1981), section 2, and its one-shot variant.
+    rules are those of Hong & Kung (1981), section 2, and the variants of docs/rules.md; rules that change the
+    moves have kernels of their own.
 
     Examples
     --------
@@ -84,36 +85,19 @@ def verify_stream(instance: Instance, chunks: Iterable[NDArray[Any]]) -> Cost:
     >>> verify_stream(inst, [np.array([0 << 2, 1 << 2 | 2]), np.array([1 << 2 | 1])]).io
     2
     """
-    from pebble import referee_kernels as kernels
+    from pebble.boards import Board
 
-    cdag = instance.cdag
-    state = kernels.start(cdag.indptr, cdag.indices)
-    tally = np.zeros(6, dtype=np.int64)
-    # No position holds more than this many red words, and it fits the kernel's integers.
-    capacity = min(instance.M, np.iinfo(np.int64).max)
+    board = Board.of(instance)
     done = 0
     for codes in _slices(chunks):
-        played = kernels.replay(
-            codes,
-            cdag.indptr,
-            cdag.indices,
-            cdag.weights,
-            not instance.rules.recomputation,
-            capacity,
-            state,
-            tally,
-        )
+        played = board.play(codes)
         if played < len(codes):
             move = Move.unpack(int(codes[played]))
-            red_words = int(tally[kernels.RED_WORDS])
-            reason, vertex = _reason(instance, state, move)
-            raise refusal(instance, done + played, move, reason, (vertex,), red_words)
+            reason, vertex = board.why_illegal(move)
+            raise refusal(instance, done + played, move, reason, (vertex,), board.red_words)
         done += len(codes)
-    first, missing = kernels.first_missing_output(state, cdag.further_outputs)
-    if missing:
-        raise IncompleteScheduleError(first, missing)
-    loads, stores, computes, recomputes, _, peak = tally.tolist()
-    return Cost(loads, stores, computes, recomputes, peak)
+    board.require_over()
+    return board.cost
 
 
 def _slices(chunks: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
@@ -130,32 +114,3 @@ def _slices(chunks: Iterable[NDArray[Any]]) -> Iterator[NDArray[Any]]:
             part = np.ascontiguousarray(part).view()
             part.setflags(write=False)
             yield part
-
-
-def _reason(instance: Instance, state: NDArray[np.uint8], move: Move) -> tuple[Reason, int]:
-    """Why `move` is refused, and the vertex to name: the first reason in the order of the rules."""
-    from pebble.referee_kernels import BLUE, COMPUTED, RED
-
-    op, v = move
-    if v >= instance.cdag.num_vertices:
-        return Reason.OUT_OF_RANGE, v
-    s = state[v]
-    if op is Op.COMPUTE:
-        preds = instance.cdag.preds(v)
-        if not len(preds):
-            return Reason.IS_SOURCE, v
-        if s & RED:
-            return Reason.ALREADY_RED, v
-        if s & COMPUTED and not instance.rules.recomputation:
-            return Reason.ALREADY_COMPUTED, v
-        missing = preds[(state[preds] & RED) == 0]
-        if len(missing):
-            return Reason.PREDECESSOR_NOT_RED, int(missing.min())
-    elif op is Op.LOAD:
-        if s & RED:
-            return Reason.ALREADY_RED, v
-        if not s & BLUE:
-            return Reason.NOT_BLUE, v
-    elif not s & RED:
-        return Reason.NOT_RED, v
-    return Reason.NO_ROOM, v

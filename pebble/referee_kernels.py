@@ -104,14 +104,19 @@ def replay(
 
 
 @numba.njit(cache=True, nogil=True)
-def first_missing_output(state: NDArray[np.uint8], further_outputs: NDArray[np.int64]) -> tuple[int, int]:
-    """The output of lowest id that is not blue (or -1), and how many there are."""
+def first_missing_output(
+    state: NDArray[np.uint8], further_outputs: NDArray[np.int64], pebbles: int, must: int
+) -> tuple[int, int]:
+    """The output of lowest id that lacks its pebble (or -1), and how many there are.
+
+    An output has it if its state has one of the bits `pebbles`, and all of the bits `must`.
+    """
     for i in range(len(further_outputs)):
         state[further_outputs[i]] &= ~NEEDED
     first = -1
     missing = 0
     for v in range(len(state)):
-        if not state[v] & (NEEDED | BLUE):
+        if not state[v] & NEEDED and (not state[v] & pebbles or state[v] & must != must):
             missing += 1
             if first < 0:
                 first = v

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,14 +44,29 @@ class Limit:
     gap: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Cost:
-    """What the referee counted, loads and stores in words of I/O.
+    """What the referee counted: loads and stores in words, and what they cost under the rules.
+
+    Parameters
+    ----------
+    loads, stores : int
+        Words loaded and stored.
+    computes, recomputes : int
+        Computations, and those of a vertex computed before.
+    peak_red : int
+        The most words that are red at once.
+    load_cost, store_cost : int
+        I/Os per word loaded and stored, 1 unless the rules say otherwise.
+    price : float
+        What the rules charge for one computation.
 
     Examples
     --------
     >>> Cost(loads=3, stores=1, computes=2, recomputes=0, peak_red=3).io
     4
+    >>> Cost(3, 1, 2, 0, 3, store_cost=5, price=0.5)
+    Cost(loads=3, stores=1, computes=2, recomputes=0, peak_red=3, store_cost=5, price=0.5)
     """
 
     loads: int
@@ -59,15 +74,23 @@ class Cost:
     computes: int
     recomputes: int
     peak_red: int
+    load_cost: int = 1
+    store_cost: int = 1
+    price: float = 0
 
     @property
     def io(self) -> int:
-        """The I/O cost: loads + stores, in words."""
-        return self.loads + self.stores
+        """The I/O cost: loads + stores, in words; each times its cost under rules that set one."""
+        return self.load_cost * self.loads + self.store_cost * self.stores
 
-    def to_dict(self) -> dict[str, int]:
-        """The figures by name, `io` first."""
-        return {
+    @property
+    def compute_cost(self) -> float:
+        """What the computations cost, apart from the I/O: 0 unless the rules charge for them."""
+        return self.price * self.computes
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures by name, `io` first; `compute_cost` last, where the rules charge for computing."""
+        figures: dict[str, Any] = {
             "io": self.io,
             "loads": self.loads,
             "stores": self.stores,
@@ -75,6 +98,17 @@ class Cost:
             "recomputes": self.recomputes,
             "peak_red": self.peak_red,
         }
+        if self.price:
+            figures["compute_cost"] = self.compute_cost
+        return figures
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{item.name}={getattr(self, item.name)}"
+            for item in fields(self)
+            if item.default is MISSING or getattr(self, item.name) != item.default
+        ]
+        return f"Cost({', '.join(shown)})"
 
 
 @dataclass(frozen=True, slots=True)

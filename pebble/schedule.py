@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pebble.aggregates import computed_vertices
 from pebble.cdag import CDAG
 from pebble.instance import Instance
 from pebble.moves import Move, Op, pack, unpack_arrays
@@ -58,9 +59,16 @@ class Schedule:
         return cls(instance, pack(moves, instance.cdag.num_vertices), **fields)
 
     def order(self) -> NDArray[np.int64]:
-        """The computed vertices in order; a vertex stands there once per computation."""
+        """The computed vertices in order; a vertex stands there once per computation.
+
+        Under partial rules a vertex stands where it is completed.
+        """
         ops, vertices = unpack_arrays(self.moves)
         computed: NDArray[np.int64] = vertices[ops == Op.COMPUTE]
+        if self.instance.rules.partial:
+            heads = computed_vertices(self.instance.cdag, computed)
+            last = len(heads) - 1 - np.unique(heads[::-1], return_index=True)[1]
+            return heads[np.sort(last)]
         return computed
 
     def text(self) -> str:

@@ -51,10 +51,14 @@ def test_packed_arrays() -> None:
 def test_reasons_stand_in_the_order_in_which_they_are_given() -> None:
     assert [reason.value for reason in Reason] == [
         "vertex out of range",
+        "a slide is open",
+        "deletion is not allowed",
         "is a source",
         "already red",
         "already computed",
+        "a predecessor is not complete",
         "a predecessor is not red",
+        "its partial value is not red",
         "not blue",
         "not red",
         "no room",
