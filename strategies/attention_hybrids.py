@@ -41,6 +41,8 @@ _SWEEPS = (
     Sweep("columns", sums=("dV", "dK"), writes=("dS",)),
     Sweep("columns", sums=("dV", "dK")),
     Sweep("rows", sums=("dQ",)),
+    Sweep("rows", reads=("dS",), sums=("dQ",)),
+    Sweep("columns", reads=("dS",), sums=("dK",)),
     Sweep("columns", sums=("dV", "dQ", "dK")),
     Sweep("rows", sums=("dV", "dQ", "dK")),
 )

@@ -45,6 +45,11 @@ REGISTRY.register(
     "attention, all three families: the best plan of tiles and passes, found by search",
 )
 REGISTRY.register(
+    "tuned",
+    "strategies.tuned:TUNED",
+    "attention, all three families: the best plans of hybrid, replayed; with a limit, their blocks searched",
+)
+REGISTRY.register(
     "flash-forward",
     "strategies.attention_forward:FLASH_FORWARD",
     "attention-forward: FlashAttention-2's blocks, queries outside, keys and values inside",

@@ -21,7 +21,7 @@ PLANS = (
     "P@tiles/P.dV@tiles/P.dS@tiles/dS.dQ@tiles/dS.dK@tiles",
     "P@rows/P.dV+dS@columns/dS.dQ@tiles/dS.dK@tiles",
     "P@columns/P.dS@rows/P.dV@tiles/dS.dQ@tiles/dS.dK@tiles",
-    "dV+dS@columns/dS.dQ@tiles/dS.dK@tiles",
+    "dV+dS@columns/dS.dQ@rows/dS.dK@columns",
     "dV+dK+dS@columns/dS.dQ@tiles",
     "dV+dK@columns/dQ@rows",
     "dV+dQ+dK@columns",

@@ -7,50 +7,18 @@ programs, and since each program's best blocks do not depend on the others, the 
 
 from __future__ import annotations
 
-import heapq
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pebble.errors import UnsupportedInstanceError
 from pebble.result import Cost
-from strategies.tiles.counting import CountingMachine
 from strategies.tiles.language import Shape
+from strategies.tiles.paths import PlanGraph, Survey, survey
 from strategies.tiles.strategy import Run, TileStrategy, block_size, price
 from strategies.tiles.tuning import Step, best_priced
 
-__all__ = ["PlannedStrategy", "Survey", "survey"]
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What a tile program does to the arrays of a graph, whatever its blocks.
-
-    Attributes
-    ----------
-    needs, makes, computes : frozenset of str
-        Arrays that it reads from slow memory, that it leaves there, that it computes.
-    repeats : bool
-        Whether it computes a vertex more than once if its blocks are small.
-    peak : int
-        In words, with blocks of one index.
-    """
-
-    needs: frozenset[str]
-    makes: frozenset[str]
-    computes: frozenset[str]
-    repeats: bool
-    peak: int
-
-
-def survey(step: Step, shape: Shape) -> Survey:
-    """Read a tile program once and tell what it needs and makes."""
-    machine = CountingMachine(shape)
-    step.run(machine, shape, step.smallest)
-    machine.check_empty()
-    needs, makes, computes = (frozenset(x) for x in (machine.needs, machine.makes, machine.computed))
-    return Survey(needs, makes, computes, machine.repeats, int(machine.peak))
+__all__ = ["Plan", "PlannedStrategy"]
 
 
 class PlannedStrategy(TileStrategy):
@@ -101,118 +69,89 @@ class PlannedStrategy(TileStrategy):
             name: step for name, step in self._phases[family].items() if step.when is None or step.when(shape)
         }
 
-    def _surveyed(self, family: str, shape: Shape) -> dict[str, Survey]:
+    def graph(self, family: str, shape: Shape, again: bool) -> PlanGraph:
+        """The phases as edges; `again` tells whether vertices may be computed again."""
         key = (family, *sorted(vars(shape).items()))
         if key not in self._surveys:
             steps = self.phases(family, shape)
             self._surveys[key] = {name: survey(step, shape) for name, step in steps.items()}
-        return self._surveys[key]
+        return PlanGraph(self._surveys[key], frozenset(self._outputs[family]), again)
+
+    def parse(self, options: Mapping[str, Any], graph: PlanGraph, steps: Mapping[str, Step]) -> Plan:
+        """The plan that options fix, with its blocks if they do that too; an empty one if they fix none.
+
+        Raises
+        ------
+        UnsupportedInstanceError
+            They do not go together, or the plan does not lead from the inputs to the outputs.
+        """
+        if "plan" not in options:
+            if "blocks" in options:
+                raise UnsupportedInstanceError(f"'{self.name}' takes blocks=… together with plan=… only")
+            return Plan([], None)
+        names = str(options["plan"]).split("/")
+        graph.check(names)
+        if "blocks" not in options:
+            return Plan(names, None)
+        return Plan(names, _parse_blocks(str(options["blocks"]), [steps[name] for name in names]))
 
     def _least(self, family: str, shape: Shape, again: bool) -> int:
-        surveys = self._surveyed(family, shape)
-        peaks = {name: found.peak for name, found in surveys.items()}
-        least, _ = _best_plan(peaks, surveys, self._outputs[family], again, max)
+        graph = self.graph(family, shape, again)
+        [(least, _)] = graph.cheapest({name: found.peak for name, found in graph.surveys.items()}, max)
         return least
 
     def _choose(
         self, family: str, shape: Shape, M: int, options: Mapping[str, Any], again: bool
     ) -> tuple[list[Run], dict[str, Any], Cost]:
         again = again and _recomputes(options.get("recompute", "yes"))
-        steps, surveys = self.phases(family, shape), self._surveyed(family, shape)
-        if "plan" in options:
-            plan = self._parse_plan(str(options["plan"]), surveys, family, again)
-        elif "blocks" in options:
-            raise UnsupportedInstanceError(f"'{self.name}' takes blocks=… together with plan=… only")
-        else:
-            plan = list(steps)
-        runs: list[Run]
-        if "blocks" in options:
-            blocks = _parse_blocks(str(options["blocks"]), [steps[name] for name in plan])
-            runs = list(zip((steps[name] for name in plan), blocks, strict=True))
-            cost = price(runs, shape)
-            if cost.peak_red > M:
-                raise UnsupportedInstanceError(
-                    f"strategy '{self.name}' with these blocks needs M >= {cost.peak_red}, got M={M}",
-                    cost.peak_red,
-                )
-        else:
-            best = {name: best_priced(steps[name], shape, M) for name in plan}
-            fits = {name: found for name, found in best.items() if found is not None}
-            if "plan" not in options:
-                costs = {name: io for name, (_, io) in fits.items()}
-                _, plan = _best_plan(costs, surveys, self._outputs[family], again, operator.add)
-            if not plan or any(name not in fits for name in plan):
-                least = (
-                    max(surveys[name].peak for name in plan) if plan else self._least(family, shape, again)
-                )
-                raise UnsupportedInstanceError(f"strategy '{self.name}' needs M >= {least}, got M={M}", least)
-            runs = [(steps[name], fits[name][0]) for name in plan]
-            cost = price(runs, shape)
-        return runs, {"plan": "/".join(plan), "blocks": "/".join(_text(run) for run in runs)}, cost
+        steps, graph = self.phases(family, shape), self.graph(family, shape, again)
+        plan = self.parse(options, graph, steps)
+        if plan.blocks is None:
+            plan = self._best(plan, graph, steps, shape, M, self._least(family, shape, again))
+        assert plan.blocks is not None
+        runs: list[Run] = [
+            (steps[name], blocks) for name, blocks in zip(plan.names, plan.blocks, strict=True)
+        ]
+        cost = price(runs, shape)
+        if cost.peak_red > M:
+            least = cost.peak_red
+            raise UnsupportedInstanceError(
+                f"strategy '{self.name}' with these blocks needs M >= {least}, got M={M}", least
+            )
+        return runs, plan.options(steps), cost
 
-    def _parse_plan(self, text: str, surveys: Mapping[str, Survey], family: str, again: bool) -> list[str]:
-        """The phases of a plan; UnsupportedInstanceError unless they lead from the inputs to the outputs."""
-        plan, available, computed = text.split("/"), _inputs(surveys), frozenset[str]()
-        for name in plan:
-            if name not in surveys:
-                known = ", ".join(surveys)
-                raise UnsupportedInstanceError(f"'{self.name}' has no phase {name} here (known: {known})")
-            missing = surveys[name].needs - available
-            if missing:
-                raise UnsupportedInstanceError(f"phase {name} needs {', '.join(sorted(missing))} before it")
-            if not again and (surveys[name].repeats or computed & surveys[name].computes):
-                raise UnsupportedInstanceError(f"phase {name} computes vertices again")
-            available |= surveys[name].makes
-            computed |= surveys[name].computes
-        missing = frozenset(self._outputs[family]) - available
-        if missing:
-            raise UnsupportedInstanceError(f"plan {text} does not make {', '.join(sorted(missing))}")
-        return plan
+    def _best(
+        self, plan: Plan, graph: PlanGraph, steps: Mapping[str, Step], shape: Shape, M: int, least: int
+    ) -> Plan:
+        """The best blocks for a plan; the best plan of all if it is empty."""
+        best = {name: best_priced(steps[name], shape, M) for name in plan.names or steps}
+        fits = {name: found for name, found in best.items() if found is not None}
+        names = plan.names
+        if not names:
+            plans = graph.cheapest({name: io for name, (_, io) in fits.items()})
+            names = plans[0][1] if plans else []
+        if not names or any(name not in fits for name in names):
+            least = max((graph.surveys[name].peak for name in plan.names), default=least)
+            raise UnsupportedInstanceError(f"strategy '{self.name}' needs M >= {least}, got M={M}", least)
+        return Plan(names, [fits[name][0] for name in names])
 
 
-def _best_plan(
-    costs: Mapping[str, int],
-    surveys: Mapping[str, Survey],
-    outputs: Iterable[str],
-    again: bool,
-    combine: Callable[[int, int], int],
-) -> tuple[int, list[str]]:
-    """The path of least cost from the inputs to the outputs (Dijkstra), empty if there is none."""
-    goal = frozenset(outputs)
-    found = 0
-    reached: list[tuple[int, int, frozenset[str], frozenset[str], list[str]]] = [
-        (0, 0, _inputs(surveys), frozenset(), [])
-    ]
-    settled: set[tuple[frozenset[str], frozenset[str]]] = set()
-    while reached:
-        cost, _, available, computed, plan = heapq.heappop(reached)
-        if goal <= available:
-            return cost, plan
-        if (available, computed) in settled:
-            continue
-        settled.add((available, computed))
-        for name, more in costs.items():
-            phase = surveys[name]
-            if not phase.needs <= available or phase.makes <= available:
-                continue
-            if not again and (phase.repeats or computed & phase.computes):
-                continue
-            found += 1
-            after = frozenset() if again else computed | phase.computes
-            entry = combine(cost, more), found, available | phase.makes, after, [*plan, name]
-            heapq.heappush(reached, entry)
-    return 0, []
+@dataclass(frozen=True)
+class Plan:
+    """Phases by name, and the block sizes of each where they are known."""
 
+    names: list[str]
+    blocks: list[dict[str, int]] | None
 
-def _inputs(surveys: Mapping[str, Survey]) -> frozenset[str]:
-    """The arrays that no phase makes."""
-    needs = frozenset(name for phase in surveys.values() for name in phase.needs)
-    return needs - frozenset(name for phase in surveys.values() for name in phase.makes)
-
-
-def _text(run: Run) -> str:
-    step, blocks = run
-    return "x".join(str(blocks[name]) for name in step.options) or "-"
+    def options(self, steps: Mapping[str, Step]) -> dict[str, Any]:
+        """The plan as options of the strategy."""
+        described = {"plan": "/".join(self.names)}
+        if self.blocks is not None:
+            described["blocks"] = "/".join(
+                "x".join(str(sizes[key]) for key in steps[name].options) or "-"
+                for name, sizes in zip(self.names, self.blocks, strict=True)
+            )
+        return described
 
 
 def _parse_blocks(text: str, steps: Sequence[Step]) -> list[dict[str, int]]:

@@ -21,7 +21,7 @@ from strategies.tiles.language import Shape
 from strategies.tiles.lowering import LoweringMachine
 from strategies.tiles.tuning import Step, best_blocks, least_peak
 
-__all__ = ["Run", "TileStrategy", "block_size", "price"]
+__all__ = ["Run", "TileStrategy", "block_size", "price", "shape_of"]
 
 Run: TypeAlias = tuple[Step, Mapping[str, Any]]
 """A step and the options with its block sizes."""
@@ -86,7 +86,7 @@ class TileStrategy:
         reason = self.supports(instance)
         if reason is not None:
             raise UnsupportedInstanceError(f"strategy '{self.name}' does not play {cdag.name}: {reason}")
-        shape = _shape(cdag.family, cdag.params)
+        shape = shape_of(cdag.family, cdag.params)
         steps, chosen, cost = self._choose(
             cdag.family, shape, instance.M, options, instance.rules.recomputation
         )
@@ -113,7 +113,7 @@ class TileStrategy:
     def least_M(self, instance: Instance) -> int:
         """Least M, in words: the peak with blocks of one index."""
         cdag, again = instance.cdag, instance.rules.recomputation
-        return self._least(cdag.family, _shape(cdag.family, cdag.params), again)
+        return self._least(cdag.family, shape_of(cdag.family, cdag.params), again)
 
     # -- strategies.protocol.Countable --------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class TileStrategy:
         reason = self.count_supports(spec)
         if reason is not None:
             raise UnsupportedInstanceError(f"strategy '{self.name}' cannot count {spec}: {reason}")
-        _, chosen, cost = self._choose(spec.family, _shape(spec.family, spec.params), M, options, True)
+        _, chosen, cost = self._choose(spec.family, shape_of(spec.family, spec.params), M, options, True)
         return cost, chosen
 
     def count_supports(self, spec: GraphSpec) -> str | None:
@@ -132,7 +132,7 @@ class TileStrategy:
 
     def count_least_M(self, spec: GraphSpec) -> int:
         """Least M, in words, with which the strategy plays graphs of this spec."""
-        return self._least(spec.family, _shape(spec.family, spec.params), True)
+        return self._least(spec.family, shape_of(spec.family, spec.params), True)
 
     def __reduce__(self) -> tuple[Callable[[str], object], tuple[str]]:
         # Programs are functions within functions: another process finds the strategy by its registered name.
@@ -157,7 +157,7 @@ class TileStrategy:
         if family not in self._programs:
             known = " and ".join(self._programs)
             return f"it plays {known} graphs" + ("" if family else ", not custom ones")
-        shape = _shape(family, params)
+        shape = shape_of(family, params)
         for key, default in parameters(family).items():
             value = getattr(shape, key)
             allowed = self._plays.get(key, None if default is Parameter.empty else (default,))
@@ -262,7 +262,8 @@ def price(runs: Sequence[Run], shape: Shape) -> Cost:
     return machine.cost()
 
 
-def _shape(family: str, params: Mapping[str, Any]) -> Shape:
+def shape_of(family: str, params: Mapping[str, Any]) -> Shape:
+    """The shape of a graph family with these parameters, defaults filled in."""
     return Shape.of({**parameters(family), **params})
 
 
