@@ -17,6 +17,7 @@ from pebble.schedule import Schedule
 from strategies.fft import fft_orders
 from strategies.replaying import Plan, plan_io, play_plan, prepare
 from strategies.stencils import grid_orders, pyramid_orders, stencil1d_orders, stencil2d_orders
+from strategies.variant_replaying import VariantPlan
 
 __all__ = ["BLOCKED", "Blocked"]
 
@@ -72,7 +73,7 @@ class Blocked:
         limit = limit or Limit()
         start = time.monotonic()
         wanted = str(options["blocks"]) if "blocks" in options else None
-        best: tuple[int, str, Plan] | None = None
+        best: tuple[int, str, Plan | VariantPlan] | None = None
         tried: list[str] = []
         most = _FEW if instance.cdag.num_edges > _MANY_EDGES else None
         for name, order in _FAMILIES[instance.cdag.family](instance.cdag, instance.M):
@@ -85,7 +86,7 @@ class Blocked:
             ):
                 break
             tried.append(name)
-            plan = prepare(instance.cdag, order, instance.rules)
+            plan = prepare(instance, order)
             io = plan_io(plan, instance.M)
             if best is None or io < best[0]:
                 best = io, name, plan

@@ -12,6 +12,7 @@ from pebble.errors import UnsupportedInstanceError
 from pebble.instance import Instance
 from pebble.result import Limit
 from strategies.replaying import Plan, plan_io, prepare
+from strategies.variant_replaying import VariantPlan
 
 if TYPE_CHECKING:
     from strategies.local_search_play_kernels import Board
@@ -68,11 +69,11 @@ def search_order(
     True
     """
     instance.require_feasible()
-    plan = prepare(instance.cdag, order, instance.rules)
+    plan = prepare(instance, order)
     steps = plan.steps[plan.first_step :]
     start = plan_io(plan, instance.M)
     stats: dict[str, Any] = {"moves": 0, "played": 0, "io": (start, start)}
-    if len(steps) < 3:
+    if len(steps) < 3 or isinstance(plan, VariantPlan):
         return steps, stats
     board = _board(instance, plan, seed)
     return _anneal(instance, board, steps, start, limit or Limit(), stats)

@@ -145,7 +145,7 @@ def _generic(instance: Instance, limit: Limit, seed: int, moves: int | None) -> 
         return BELADY(instance, limit=limit, seed=seed)
     best = None
     for name in _FAST_ORDERS:
-        plan = prepare(instance.cdag, order_named(name)(instance.cdag), instance.rules)
+        plan = prepare(instance, order_named(name)(instance.cdag))
         io = plan_io(plan, instance.M)
         if best is None or io < best[0]:
             best = io, name, plan
@@ -155,6 +155,9 @@ def _generic(instance: Instance, limit: Limit, seed: int, moves: int | None) -> 
 
 def _searched(instance: Instance, best: Schedule, limit: Limit, seed: int) -> Schedule | None:
     """Local search, with recomputation put in between where the rules allow it; None if nothing is gained."""
+    if not instance.is_plain:
+        # The kernels that price a move of the search know plain rules only.
+        return None
     order, io = best.order(), _claim(best)
     start = time.monotonic()
     shares = _SHARES if instance.rules.recomputation else (1.0,)

@@ -10,7 +10,7 @@ from pebble.instance import Instance
 from pebble.result import Cost, Limit
 from pebble.schedule import Schedule
 
-__all__ = ["Countable", "Strategy"]
+__all__ = ["Countable", "Strategy", "rules_reason"]
 
 
 @runtime_checkable
@@ -58,3 +58,20 @@ class Countable(Strategy, Protocol):
     def count_least_M(self, spec: GraphSpec) -> int:
         """Least M, in words, with which the strategy plays graphs of this spec."""
         ...
+
+
+def rules_reason(instance: Instance) -> str | None:
+    """Why moves made for plain rules are none under the instance's, or None if they are.
+
+    Sliding and outputs of any colour allow all that plain rules allow, and costs change no move.
+    """
+    rules = instance.rules
+    if rules.partial:
+        return "its computes take all operands at once, partial computation aggregates them one at a time"
+    if rules.free_sources:
+        return "it loads its inputs, under free sources they must be computed"
+    if not rules.deletion:
+        return "it deletes red pebbles, which these rules forbid"
+    if instance.red_at_start:
+        return "it starts with nothing red"
+    return None

@@ -33,7 +33,7 @@ def recompute_order(
     Parameters
     ----------
     instance : Instance
-        Its rules must allow recomputation, else nothing is tried.
+        Its rules must be plain and allow recomputation, else nothing is tried.
     order : array_like of int
     limit : Limit, optional
         `time` in seconds, `nodes` in replays (500 if neither is given).
@@ -63,10 +63,10 @@ def recompute_order(
     if most is None and limit.time is None:
         most = _DEFAULT_TRIES
     current = np.asarray(order)
-    io = start = plan_io(prepare(instance.cdag, current, instance.rules), instance.M)
+    io = start = plan_io(prepare(instance, current), instance.M)
     rng = np.random.default_rng(seed)
     tries = 0
-    improved = instance.rules.recomputation
+    improved = instance.rules.recomputation and instance.is_plain
 
     def spent() -> bool:
         return (most is not None and tries >= most) or (
@@ -83,7 +83,7 @@ def recompute_order(
                 break
             at, vertices = places[k]
             longer = np.concatenate((current[:at], vertices, current[at:]))
-            new_io = plan_io(prepare(instance.cdag, longer, instance.rules), instance.M)
+            new_io = plan_io(prepare(instance, longer), instance.M)
             tries += 1
             if new_io < io:
                 current, io, improved = longer, new_io, True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,8 @@ from pebble.instance import Instance
 from pebble.moves import Op, move_dtype, unpack_arrays
 from pebble.rules import Rules
 from pebble.schedule import Schedule
+from strategies.order_checks import check_first_events, check_vertices, raise_repeat, without_first
+from strategies.variant_replaying import VariantPlan
 
 __all__ = ["POLICIES", "Plan", "plan_io", "play_plan", "prepare", "replay", "replay_io"]
 
@@ -113,15 +115,23 @@ class Plan:
         return int(loads + stores), moves[:length]
 
 
-def prepare(cdag: CDAG, order: ArrayLike, rules: Rules | str = "hong-kung") -> Plan:
+@overload
+def prepare(cdag: CDAG, order: ArrayLike, rules: Rules | str = "hong-kung") -> Plan: ...
+@overload
+def prepare(cdag: Instance, order: ArrayLike) -> Plan | VariantPlan: ...
+def prepare(cdag: CDAG | Instance, order: ArrayLike, rules: Rules | str = "hong-kung") -> Plan | VariantPlan:
     """Check an order of computes and prepare its replay.
 
     Parameters
     ----------
-    cdag : CDAG
+    cdag : CDAG or Instance
+        An instance brings its own rules, and what is red at the start.
     order : array_like of int
-        Non-source vertices; a vertex that stands there twice is computed twice.
+        Non-source vertices; a vertex that stands there twice is computed twice. Under free sources a source
+        may stand there and is left out: sources are computed where they are needed. So is the first compute
+        of a vertex that is red at the start.
     rules : Rules or str
+        For a CDAG, plain ones.
 
     Raises
     ------
@@ -129,7 +139,7 @@ def prepare(cdag: CDAG, order: ArrayLike, rules: Rules | str = "hong-kung") -> P
         A vertex is out of range, a source, or twice there under one-shot rules; an operand is computed after
         its first use, or never; an output is missing.
     UnsupportedInstanceError
-        2^31 vertices or operands.
+        2^31 vertices or operands, or a CDAG under rules that are not plain.
 
     Notes
     -----
@@ -137,19 +147,30 @@ def prepare(cdag: CDAG, order: ArrayLike, rules: Rules | str = "hong-kung") -> P
     """
     from strategies.replay_kernels import next_events
 
+    red_at_start: tuple[int, ...] = ()
+    if isinstance(cdag, Instance):
+        instance = cdag
+        cdag, rules, red_at_start = instance.cdag, instance.rules, instance.red_at_start
+    elif not Rules.of(rules).is_plain:
+        raise UnsupportedInstanceError(f"rules {rules} are not plain: prepare the order for an instance")
+    rules = Rules.of(rules)
     given = np.asarray(order)
     if given.ndim != 1 or (given.size and not np.issubdtype(given.dtype, np.integer)):
         raise InvalidOrderError(
             f"an order is a sequence of vertex ids, got shape {given.shape}, {given.dtype}"
         )
     n = cdag.num_vertices
-    _check_vertices(cdag, given)
+    check_vertices(cdag, given, rules)
     sequence = given.astype(cdag.indices.dtype)
+    if rules.free_sources:
+        sequence = sequence[~cdag.is_source[sequence]]
+    if red_at_start:
+        sequence = without_first(sequence, red_at_start)
     seen = np.zeros(n, dtype=np.bool_)
     seen[sequence] = True
     repeats = int(np.count_nonzero(seen)) < len(sequence)
-    if repeats and not Rules.of(rules).recomputation:
-        _raise_repeat(sequence, Rules.of(rules))
+    if repeats and not rules.recomputation:
+        raise_repeat(sequence, rules)
     num_slots = int(cdag.in_degree[sequence].sum())
     if max(n, num_slots) > _MOST:
         raise UnsupportedInstanceError(
@@ -167,8 +188,14 @@ def prepare(cdag: CDAG, order: ArrayLike, rules: Rules | str = "hong-kung") -> P
     )
     operands = cdag.indices if natural else operands
     operands.setflags(write=False)
-    _check_first_events(cdag, last, sequence, steps[first_step:], num_slots)
-    return Plan(cdag, steps, operands, repeats, first_step, first_use, after_step, after_use)
+    ready = cdag.is_source.copy()
+    ready[list(red_at_start)] = True
+    check_first_events(cdag, ready, last, sequence, steps[first_step:], num_slots)
+    if rules.is_plain and not red_at_start:
+        return Plan(cdag, steps, operands, repeats, first_step, first_use, after_step, after_use)
+    return VariantPlan(
+        cdag, rules, red_at_start, steps, operands, first_step, first_use, after_step, after_use, last
+    )
 
 
 def replay(instance: Instance, order: ArrayLike, policy: str = "belady", seed: int = 0) -> Schedule:
@@ -176,7 +203,8 @@ def replay(instance: Instance, order: ArrayLike, policy: str = "belady", seed: i
 
     Operands are loaded just before the compute that needs them, and values evicted at the last moment. A dead
     value is dropped at once; an output is stored once, when it is evicted or has no further use; any other
-    value is stored at most once, when it is first evicted with a use to come.
+    value is stored at most once, when it is first evicted with a use to come. `strategies.variant_replaying`
+    does the same under the variants of the rules.
 
     Parameters
     ----------
@@ -224,8 +252,7 @@ def replay(instance: Instance, order: ArrayLike, policy: str = "belady", seed: i
     """
     _check_policy(policy)
     instance.require_feasible()
-    plan = prepare(instance.cdag, order, instance.rules)
-    return play_plan(plan, instance, policy, seed)
+    return play_plan(prepare(instance, order), instance, policy, seed)
 
 
 def replay_io(instance: Instance, order: ArrayLike, policy: str = "belady", seed: int = 0) -> int:
@@ -239,19 +266,26 @@ def replay_io(instance: Instance, order: ArrayLike, policy: str = "belady", seed
     """
     _check_policy(policy)
     instance.require_feasible()
-    return plan_io(prepare(instance.cdag, order, instance.rules), instance.M, policy, seed)
+    return plan_io(prepare(instance, order), instance.M, policy, seed)
 
 
-def plan_io(plan: Plan, M: int, policy: str = "belady", seed: int = 0) -> int:
+def plan_io(plan: Plan | VariantPlan, M: int, policy: str = "belady", seed: int = 0) -> int:
     """The I/O cost of `play_plan` with the same arguments."""
+    if isinstance(plan, VariantPlan):
+        return plan.io(M, policy, seed)
     if plan.repeats:
         return _shortened(plan, M, policy, seed)[0]
     return plan.run(M, policy, seed)[0]
 
 
-def play_plan(plan: Plan, instance: Instance, policy: str = "belady", seed: int = 0) -> Schedule:
+def play_plan(
+    plan: Plan | VariantPlan, instance: Instance, policy: str = "belady", seed: int = 0
+) -> Schedule:
     """The schedule of a prepared order for an instance of its graph whose M is feasible."""
-    io, moves = (_shortened if plan.repeats else _played)(plan, instance.M, policy, seed)
+    if isinstance(plan, VariantPlan):
+        io, moves = plan.play(instance.M, policy, seed)
+    else:
+        io, moves = (_shortened if plan.repeats else _played)(plan, instance.M, policy, seed)
     return Schedule(instance, moves, producer=f"replay:{policy}", claim=io, seed=seed)
 
 
@@ -271,6 +305,7 @@ def _shortened(plan: Plan, M: int, policy: str, seed: int) -> tuple[int, NDArray
     while True:
         ops, vertices = unpack_arrays(moves)
         shorter = prepare(plan.cdag, vertices[ops == Op.COMPUTE])
+        assert isinstance(shorter, Plan)
         if len(shorter.after_use) - shorter.first_use >= len(plan.after_use) - plan.first_use:
             return io, moves
         plan = shorter
@@ -300,61 +335,3 @@ def _state(cdag: CDAG) -> NDArray[np.uint8]:
     """The board at the start, in the bits of `strategies.replay_kernels`: sources blue, outputs marked."""
     blue, output = np.uint8(2), np.uint8(4)
     return cdag.is_source * blue | cdag.is_output * output
-
-
-def _check_vertices(cdag: CDAG, order: NDArray[Any]) -> None:
-    if not order.size:
-        return
-    n = cdag.num_vertices
-    if order.min() < 0 or order.max() >= n:
-        at = int(np.flatnonzero((order < 0) | (order >= n))[0])
-        raise InvalidOrderError(
-            f"position {at} of the order names vertex {order[at]}: ids go from 0 to {n - 1}",
-            int(order[at]),
-            at,
-        )
-    sources = cdag.is_source[order]
-    if sources.any():
-        at = int(np.flatnonzero(sources)[0])
-        raise InvalidOrderError(
-            f"position {at} of the order computes vertex {order[at]}, a source: leave sources out",
-            int(order[at]),
-            at,
-        )
-
-
-def _raise_repeat(order: NDArray[Any], rules: Rules) -> None:
-    _, first = np.unique(order, return_index=True)
-    again = np.ones(len(order), dtype=np.bool_)
-    again[first] = False
-    at = int(np.flatnonzero(again)[0])
-    raise InvalidOrderError(
-        f"position {at} of the order computes vertex {order[at]} again: {rules} rules allow it once",
-        int(order[at]),
-        at,
-    )
-
-
-def _check_first_events(
-    cdag: CDAG, first: NDArray[np.int32], order: NDArray[Any], steps: NDArray[Any], num_slots: int
-) -> None:
-    """Raise unless every vertex is computed before its first use, and every output at all."""
-    wrong = (first >= 0) & ~cdag.is_source
-    if wrong.any():
-        p = int(np.flatnonzero(wrong)[0])
-        ends = np.cumsum(cdag.in_degree[steps])
-        slot = int(first[p]) - (num_slots - int(ends[-1]))
-        v = int(steps[np.searchsorted(ends, slot, side="right")])
-        where = np.flatnonzero(order == v)
-        late = "after" if (order == p).any() else "never"
-        raise InvalidOrderError(
-            f"the order computes vertex {v} before its operand {p}, which it computes {late}: put {p} first",
-            p,
-            int(where[0]),
-        )
-    missing = (first == -1) & cdag.is_output & ~cdag.is_source
-    if missing.any():
-        v = int(np.flatnonzero(missing)[0])
-        raise InvalidOrderError(
-            f"the order never computes vertex {v}, an output ({np.count_nonzero(missing)} missing in all)", v
-        )

@@ -16,6 +16,7 @@ from pebble.errors import UnsupportedInstanceError
 from pebble.instance import Instance
 from pebble.result import Cost, Limit
 from pebble.schedule import Schedule
+from strategies.protocol import rules_reason
 from strategies.tiles.counting import CountingMachine
 from strategies.tiles.language import Shape
 from strategies.tiles.lowering import LoweringMachine
@@ -92,12 +93,16 @@ class TileStrategy:
         )
         producer = ":".join([self.name, *(f"{key}={value}" for key, value in chosen.items())])
         moves = self._lower(cdag, steps, shape)
-        return Schedule(instance, moves, producer, claim=cost.io, seed=seed, info=chosen)
+        claim = instance.rules.load_cost * cost.loads + instance.rules.store_cost * cost.stores
+        return Schedule(instance, moves, producer, claim=claim, seed=seed, info=chosen)
 
     def supports(self, instance: Instance) -> str | None:
         """None if the strategy plays such graphs and rules, else the reason why not; M is not judged."""
         cdag = instance.cdag
         reason = self._family_reason(cdag.family, cdag.params)
+        if reason is not None:
+            return reason
+        reason = rules_reason(instance)
         if reason is not None:
             return reason
         if self.recomputes and not instance.rules.recomputation:
