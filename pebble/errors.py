@@ -179,6 +179,8 @@ class FormatError(PebbleError, ValueError):
     file : str
     line : int or None
         Line number from 1, where one line is at fault.
+    message : str
+        What is wrong, without the place.
     """
 
     def __init__(self, file: str, message: str, line: int | None = None) -> None:
@@ -186,6 +188,7 @@ class FormatError(PebbleError, ValueError):
         super().__init__(f"{where}: {message}")
         self.file = file
         self.line = line
+        self.message = message
 
 
 class UnknownNameError(PebbleError, KeyError):

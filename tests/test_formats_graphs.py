@@ -145,31 +145,30 @@ NODES = [{"id": i} for i in range(3)]
         ("# vertices 3\n0 1\n1 x\n", 3, "'x' is no vertex number, and the header counts vertices"),
         ("# vertices 3\n0 1\n1 -1\n", 3, "'-1' is no vertex number"),
         ("# vertices 3\n# vertices 4\n0 1\n", 2, "the number of vertices is given twice"),
-        ("# vertices 99999999999999999999\n", 1, "99999999999999999999 vertices fit in no memory"),
+        ("# vertices 99999999999999999999\n", 1, "99999999999999999999 vertices are declared"),
         ("0 1\n1 2 3\n", 2, "'1 2 3' has 3 fields: write one edge 'u v' per line, comments after #"),
-        ("digraph G {\n a -> b;\n}\n", 1, "this looks like DOT; an edge list and node-link JSON are read"),
-        ("%% x y z\n", 1, "this looks like a HyperDAG or Matrix Market file"),
+        ("%% x y z\n", 1, "the file ends before its header, the numbers of hyperedges, vertices and pins"),
         ("0 1\n\0 2\n", None, "the file is no text"),
         ("[]", 1, "the JSON is no object"),
         ('{"links": []}', None, 'the JSON has no list "nodes"'),
         ({"nodes": NODES}, None, 'the JSON has neither "links" nor "edges"'),
-        ({"nodes": NODES, "links": [], "edges": []}, None, 'the JSON has both "links" and "edges"'),
-        ({"nodes": NODES, "links": {}}, None, '"links" is no list'),
+        ({"nodes": NODES, "links": [], "edges": []}, 1, 'the JSON has both "links" and "edges"'),
+        ({"nodes": NODES, "links": {}}, 1, '"links" is no list'),
         ({"nodes": [], "links": []}, None, 'the file holds no vertices: "nodes" is empty'),
-        ({"nodes": NODES, "links": [], "directed": False}, None, "the graph is undirected"),
-        ({"nodes": [{"id": 1}, {"id": 1}], "links": []}, None, "nodes[1]: the id 1 is given twice"),
-        ({"nodes": [{"id": {}}], "links": []}, None, "nodes[0]: an object is no id"),
-        ({"nodes": NODES, "links": [{"source": 0}]}, None, 'links[0]: an edge needs "source" and "target"'),
-        ({"nodes": NODES, "edges": [[0, 1], [1, 3]]}, None, "edges[1]: vertex 3 is out of range"),
-        ({"nodes": NODES, "edges": [[0, "1"]]}, None, 'edges[0]: vertex "1" is out of range'),
-        ({"nodes": NODES, "edges": [[2, 2]]}, None, "edges[0]: vertex 2 has an edge to itself"),
-        ({"nodes": NODES, "edges": [[0, 1], [1, 0]]}, None, "the graph has a cycle: 0 -> 1 -> 0"),
-        ({"nodes": [{"weight": 0}], "edges": []}, None, "nodes[0]: the weight 0 is no whole number"),
-        ({"nodes": [{"weight": 1.5}], "edges": []}, None, "nodes[0]: the weight 1.5 is no whole number"),
-        ('{"nodes": [{"weight": NaN}], "edges": []}', None, "nodes[0]: the weight NaN is no whole number"),
+        ({"nodes": NODES, "links": [], "directed": False}, 1, "the graph is undirected"),
+        ({"nodes": [{"id": 1}, {"id": 1}], "links": []}, 1, "nodes[1]: the id 1 is given twice"),
+        ({"nodes": [{"id": {}}], "links": []}, 1, "nodes[0]: an object is no id"),
+        ({"nodes": NODES, "links": [{"source": 0}]}, 1, 'links[0]: an edge needs "source" and "target"'),
+        ({"nodes": NODES, "edges": [[0, 1], [1, 3]]}, 1, "edges[1]: vertex 3 is out of range"),
+        ({"nodes": NODES, "edges": [[0, "1"]]}, 1, 'edges[0]: vertex "1" is out of range'),
+        ({"nodes": NODES, "edges": [[2, 2]]}, 1, "edges[0]: vertex 2 has an edge to itself"),
+        ({"nodes": NODES, "edges": [[0, 1], [1, 0]]}, 1, "the graph has a cycle: 0 -> 1 -> 0"),
+        ({"nodes": [{"weight": 0}], "edges": []}, 1, "nodes[0]: the weight 0 is no whole number"),
+        ({"nodes": [{"weight": 1.5}], "edges": []}, 1, "nodes[0]: the weight 1.5 is no whole number"),
+        ('{"nodes": [{"weight": NaN}], "edges": []}', 1, "nodes[0]: the weight NaN is no whole number"),
         ('{"nodes": [\n{"id": 0},\n', 3, "the JSON is malformed"),
         ('{"nodes": [\n{"id" 0}], "links": []}', 2, "the JSON is malformed: Expecting ':' delimiter"),
-        ("[" * 100_000, None, "the JSON is nested too deeply"),
+        ('{"nodes": ' + "[" * 100_000, 1, "the JSON is nested too deeply"),
     ],
 )
 def test_faults(text: str | dict[str, Any], line: int | None, message: str) -> None:
@@ -240,7 +239,7 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, g: CDAG) -> None:
         assert back == g
         assert np.array_equal(back.indices, g.indices)
         assert back.labels == plain
-    assert all("json" not in name and "write .json instead" in text for name, text in refusals)
+    assert refusals == []
 
 
 def test_a_million_lines_in_seconds(tmp_path: Path) -> None:

@@ -10,13 +10,17 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from pebble.errors import FormatError
 
-__all__ = ["atomic_writer", "reading"]
+__all__ = ["GZIP_MAGIC", "atomic_writer", "bounded", "reading"]
 
-_GZIP_MAGIC = b"\x1f\x8b"
+GZIP_MAGIC = b"\x1f\x8b"
+# A graph's text shrinks by a factor of 3 to 30; what shrinks by more than this, and is large, is a bomb.
+_MOST_UNPACKED = 100
+_HARMLESS = 1 << 25
+_BLOCK = 1 << 20
 
 
 @contextmanager
@@ -32,7 +36,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     name = os.fspath(path)
     try:
         with open(name, "rb") as raw:
-            packed = raw.peek(2)[:2] == _GZIP_MAGIC
+            packed = raw.peek(2)[:2] == GZIP_MAGIC
             if not packed and name.endswith(".gz"):
                 raise FormatError(name, "the name ends in .gz, but this is no gzip data")
             if packed:
@@ -44,6 +48,21 @@ def reading(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise FormatError(name, f"the gzip data is damaged or cut off ({error})") from error
     except OSError as error:
         raise FormatError(name, f"cannot be read: {error.strerror or error}") from error
+
+
+def bounded(stream: IO[bytes] | gzip.GzipFile, name: str) -> bytes:
+    """All bytes of a stream that `reading` has opened; FormatError if they unpack out of all proportion."""
+    if not isinstance(stream, gzip.GzipFile):
+        return stream.read()
+    packed: Any = stream.fileobj
+    content = bytearray()
+    while block := stream.read(_BLOCK):
+        content += block
+        if len(content) > max(_HARMLESS, _MOST_UNPACKED * packed.tell()):
+            raise FormatError(
+                name, f"the gzip data unpacks to more than {_MOST_UNPACKED} times its size: unpack it by hand"
+            )
+    return bytes(content)
 
 
 @contextmanager

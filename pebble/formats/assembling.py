@@ -1,0 +1,236 @@
+"""What every reader ends with: the vertices and edges it has found become a CDAG, or an error with a line."""
+
+from __future__ import annotations
+
+import io
+import re
+from array import array
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pebble.cdag import CDAG
+from pebble.errors import FormatError, InvalidCDAGError
+
+__all__ = [
+    "ROOM",
+    "Edges",
+    "assemble",
+    "checked_weight",
+    "cycle_text",
+    "edge_rows",
+    "labels_of_names",
+    "numbered_lines",
+    "shown",
+    "whole",
+]
+
+# Vertices, or edges of a product of sets, that a file may ask for without a byte of text for each.
+ROOM = 1_000_000
+_LARGEST = 10**18
+_INTEGER_NAME = re.compile(r"(?:0|-?[1-9]\d{0,17})\Z", re.ASCII)
+_ROWS_PER_BLOCK = 1 << 16
+
+
+class Edges:
+    """Edges as a reader meets them, and the line of each.
+
+    Attributes
+    ----------
+    ends : array of int64
+        Predecessor and vertex in turn.
+    lines : array of int64
+        The line of each edge.
+    """
+
+    def __init__(self) -> None:
+        self.ends = array("q")
+        self.lines = array("q")
+
+    def add(self, u: int, v: int, line: int) -> None:
+        """Append the edge (u, v)."""
+        self.ends.append(u)
+        self.ends.append(v)
+        self.lines.append(line)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def pairs(self) -> NDArray[np.int64]:
+        """The edges, shape (len, 2)."""
+        return np.frombuffer(self.ends, dtype=np.int64).reshape(-1, 2) if self.ends else _NO_EDGES
+
+
+_NO_EDGES = np.empty((0, 2), dtype=np.int64)
+
+
+def assemble(
+    file: str,
+    vertices: int,
+    edges: Edges | NDArray[np.int64],
+    *,
+    labels: Sequence[Hashable] | None = None,
+    weights: ArrayLike | None = None,
+    outputs: Sequence[int] = (),
+    line_of: Callable[[int], int | None] | None = None,
+    first: int = 0,
+) -> CDAG:
+    """The CDAG of what a reader has found.
+
+    Parameters
+    ----------
+    file : str
+        Its name, for errors.
+    vertices : int
+    edges : Edges or ndarray of int64, shape (m, 2)
+        Pairs (predecessor, vertex), in range.
+    labels : sequence of hashable, optional
+        Dropped where they are the vertex numbers.
+    weights, outputs
+        As for `CDAG.from_edges`.
+    line_of : callable, optional
+        The line of an edge given its index, if `edges` does not know it.
+    first : int
+        What the file calls vertex 0, for errors.
+
+    Raises
+    ------
+    FormatError
+        A self-loop or a cycle; the line of one of its edges and its vertices' names are in the text.
+
+    Notes
+    -----
+    O(|V| + |E| log |E|).
+    """
+    pairs = edges.pairs() if isinstance(edges, Edges) else edges
+    if isinstance(edges, Edges):
+        lines = edges.lines
+        line_of = lines.__getitem__
+    if labels is not None and all(type(name) is int and name == v for v, name in enumerate(labels)):
+        labels = None
+
+    def name(v: int) -> Any:
+        return v + first if labels is None else labels[v]
+
+    loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
+    if len(loops):
+        edge = int(loops[0])
+        where = None if line_of is None else line_of(edge)
+        raise FormatError(file, f"vertex {shown(name(int(pairs[edge, 0])))} has an edge to itself", where)
+    try:
+        cdag = CDAG.from_edges(vertices, pairs, weights=weights, labels=labels)
+    except InvalidCDAGError as error:
+        message, where = str(error), None
+        if len(error.vertices) > 1:
+            cycle = error.vertices
+            message = cycle_text([name(v) for v in cycle])
+            closing = (pairs[:, 0] == cycle[0]) & (pairs[:, 1] == cycle[1])
+            where = None if line_of is None else line_of(int(np.flatnonzero(closing)[0]))
+        raise FormatError(file, message, where) from None
+    return cdag.with_outputs(outputs) if len(outputs) else cdag
+
+
+def cycle_text(names: Sequence[Any]) -> str:
+    """One line that names a cycle, its middle left out if it is long."""
+    listed = [shown(n) for n in names[:12]] + (["…"] if len(names) > 12 else [])
+    return f"the graph has a cycle: {' -> '.join([*listed, shown(names[0])])}"
+
+
+def shown(name: Any, most: int = 60) -> str:
+    """A name from a file as it may stand in an error: one line, not too long, printable.
+
+    Examples
+    --------
+    >>> shown(b"caf\\xc3\\xa9"), shown(7), shown("two" + chr(10) + "lines")
+    ('café', '7', 'two\\\\nlines')
+    """
+    text = name[:most].decode("utf-8", errors="backslashreplace") if isinstance(name, bytes) else str(name)
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[: most + 1])
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def whole(field: bytes | str, what: str, file: str, line: int, below: int | None = None) -> int:
+    """The whole number that a field is; FormatError says what it should have been.
+
+    Parameters
+    ----------
+    field : bytes or str
+    what : str
+        What it stands for, such as ``"node"``.
+    file, line
+    below : int, optional
+        Numbers from here on are out of range.
+    """
+    digits = field.isdigit() and (isinstance(field, bytes) or field.isascii())
+    if not digits or len(field) > 18:
+        raise FormatError(file, f"'{shown(field)}' is no {what}: a whole number of at least 0 is", line)
+    number = int(field)
+    if below is not None and number >= below:
+        raise FormatError(
+            file, f"{what} {number} is out of range, the file says they go from 0 to {below - 1}", line
+        )
+    return number
+
+
+def checked_weight(number: int, who: str, file: str, line: int | None) -> int:
+    """`number` if it can be the words of a vertex, else FormatError."""
+    if not 1 <= number < _LARGEST:
+        raise FormatError(
+            file, f"{who} weighs {number} words: weights are whole numbers from 1 to 10^18", line
+        )
+    return number
+
+
+def numbered_lines(data: bytes, comment: bytes) -> Iterator[tuple[int, list[bytes]]]:
+    """The fields of every line that has some, with its number; `comment` hides the rest of a line."""
+    for number, line in enumerate(io.BytesIO(data), 1):
+        if comment in line:
+            line = line[: line.index(comment)]
+        fields = line.split()
+        if fields:
+            yield number, fields
+
+
+def labels_of_names(names: Sequence[str]) -> tuple[list[Hashable], NDArray[np.int64] | None]:
+    """Labels of the vertices whose names, in a format where all names are text, are given in file order.
+
+    If every name is an integer the labels are integers, else all are strings. Names that are 0, 1, …, N-1 in
+    any order are the vertex numbers themselves.
+
+    Returns
+    -------
+    labels : list
+    renumber : ndarray of int64, or None
+        The vertex number of each name, where that is not its position.
+
+    Examples
+    --------
+    >>> labels_of_names(["b", "1"]), labels_of_names(["7", "3"])
+    ((['b', '1'], None), ([7, 3], None))
+    >>> labels_of_names(["1", "0"])
+    ([0, 1], array([1, 0]))
+    """
+    if not all(map(_INTEGER_NAME.match, names)):
+        return list(names), None
+    numbers = list(map(int, names))
+    n = len(numbers)
+    if n and min(numbers) == 0 and max(numbers) == n - 1 and len(set(numbers)) == n:
+        ids = np.array(numbers, dtype=np.int64)
+        return list(range(n)), None if (ids == np.arange(n)).all() else ids
+    return list(numbers), None
+
+
+def edge_rows(cdag: CDAG, by_source: bool = False) -> Iterator[tuple[int, int]]:
+    """The edges (predecessor, vertex) by vertex and operand order, or by predecessor, as Python integers."""
+    if by_source:
+        indptr, targets = cdag.successors
+        owners: NDArray[Any] = np.repeat(np.arange(cdag.num_vertices), np.diff(indptr))
+        first, second = owners, targets
+    else:
+        owners = np.repeat(np.arange(cdag.num_vertices), np.diff(cdag.indptr))
+        first, second = cdag.indices, owners
+    for lo in range(0, len(owners), _ROWS_PER_BLOCK):
+        hi = lo + _ROWS_PER_BLOCK
+        yield from zip(first[lo:hi].tolist(), second[lo:hi].tolist(), strict=True)

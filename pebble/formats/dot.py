@@ -1,0 +1,335 @@
+"""DOT, the language of Graphviz.
+
+::
+
+    digraph {
+      a -> {b c} -> "d e";
+      b [weight=3];
+    }
+
+The whole language is read: quoted, numeric and HTML names, ports, chains, subgraphs as ends of edges,
+defaults, comments. A node's words are its attribute ``mem_weight``, else ``comm_weight`` (as OneStopParallel
+writes them), else ``weight``. Nodes are numbered as they appear, unless their names are exactly
+0, 1, …, N-1; names that are all integers become integer labels.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pebble.cdag import CDAG
+from pebble.errors import FormatError, FormatWarning
+from pebble.formats.annotations import json_label, label_from_text
+from pebble.formats.assembling import (
+    ROOM,
+    Edges,
+    assemble,
+    checked_weight,
+    edge_rows,
+    labels_of_names,
+    shown,
+)
+from pebble.formats.dot_tokens import END, Words
+
+__all__ = ["dot_lines", "named_labels", "parse_dot", "quoted", "words_of_number"]
+
+_WEIGHTS = ("mem_weight", "comm_weight", "weight")
+_READ = (*_WEIGHTS, "pebble_label", "pebble_output")
+_DEEPEST = 100
+
+
+def parse_dot(data: bytes, file: str) -> CDAG:
+    """The graph of a DOT file.
+
+    Raises
+    ------
+    FormatError
+        It is no DOT, cut off, undirected, a weight is no whole number or given twice, an edge is a self-loop
+        or closes a cycle, subgraphs as ends of edges stand for far more edges than the file has bytes.
+
+    Notes
+    -----
+    O(size of the file + |V| + |E| log |E|), about 4 s per million edges.
+
+    Examples
+    --------
+    >>> g = parse_dot(b'digraph { "a:b" -> {c d}; c [weight=2] }', "example")
+    >>> g.labels, g.edges().tolist(), g.weight(1)
+    (('a:b', 'c', 'd'), [[0, 1], [0, 2]], 2)
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FormatError(file, "the file is no UTF-8 text", line) from None
+    parser = _Parser(Words(text, file), file, max(ROOM, len(data)))
+    parser.parse()
+    return parser.graph()
+
+
+@dataclass
+class _Scope:
+    """A pair of braces: the nodes named in it (None: the outermost), and the statement being read."""
+
+    defaults: dict[str, str]
+    members: dict[int, None] | None
+    tails: list[int] | None = None  # the end before the arrow that was read last
+
+
+class _Parser:
+    def __init__(self, words: Words, file: str, room: int) -> None:
+        self.words = words
+        self.file = file
+        self.room = room
+        self.index: dict[str, int] = {}
+        self.edges = Edges()
+        self.given: dict[int, dict[str, str]] = {}  # attributes of nodes, of those that are read
+        self.inherited: dict[int, dict[str, str]] = {}
+        self.lines: dict[int, int] = {}  # of the nodes that have attributes
+
+    def parse(self) -> None:
+        """Read one graph and the end of the file."""
+        words = self.words
+        if words.keyword() == "strict":
+            words.advance()
+        if words.keyword() == "graph":
+            raise words.error("the graph is undirected ('graph'): a CDAG is a 'digraph'")
+        if words.keyword() != "digraph":
+            raise words.unexpected("'digraph'")
+        words.advance()
+        if words.is_identifier:
+            words.identifier("a name")
+        if not words.accepts("{"):
+            raise words.unexpected("'{'")
+        scopes = [_Scope({}, None)]
+        while scopes:
+            self._step(scopes)
+        if words.kind != END:
+            raise words.error(f"'{shown(words.text)}' stands after the graph: a file holds one graph")
+
+    def _step(self, scopes: list[_Scope]) -> None:
+        """Read one end of an edge, one statement without edges, or one closing brace."""
+        words, scope = self.words, scopes[-1]
+        if words.accepts("}"):
+            if scope.tails is not None:
+                raise words.error("an edge has no end: '}' follows its arrow")
+            scopes.pop()
+            if scopes:
+                outer, members = scopes[-1], scope.members or {}
+                if outer.members is not None:
+                    outer.members.update(members)
+                self._end_of_edge(outer, list(members))
+            return
+        if scope.tails is None and words.accepts(";", ","):
+            return
+        keyword = words.keyword()
+        if keyword == "subgraph" or (words.kind == "mark" and words.text == "{"):
+            if keyword:
+                words.advance()
+                if words.is_identifier:
+                    words.identifier("a name")
+            if not words.accepts("{"):
+                raise words.unexpected("'{'")
+            if len(scopes) == _DEEPEST:
+                raise words.error(f"subgraphs are nested more than {_DEEPEST} deep")
+            scopes.append(_Scope(scope.defaults, {}))
+            return
+        if keyword in ("node", "edge", "graph") and scope.tails is None:
+            words.advance()
+            attributes = self._attributes()
+            if keyword == "node":
+                scope.defaults = scope.defaults | attributes
+            return
+        line = words.line
+        name = words.identifier("a node, an edge or '}'")
+        if scope.tails is None and words.accepts("="):
+            words.identifier("a value")
+            return
+        node = self._node(name, scope)
+        if words.accepts(":"):
+            words.identifier("a port")
+            if words.accepts(":"):
+                words.identifier("a compass point")
+        alone = scope.tails is None
+        attributes = self._end_of_edge(scope, [node])
+        if alone and attributes:
+            self._describe(node, name, attributes, line)
+
+    def _node(self, name: str, scope: _Scope) -> int:
+        known = len(self.index)
+        node = self.index.setdefault(name, known)
+        # Defaults count for the nodes that appear after them.
+        if scope.defaults and node == known:
+            self.inherited[node] = scope.defaults
+            self.lines[node] = self.words.line
+        if scope.members is not None:
+            scope.members[node] = None
+        return node
+
+    def _end_of_edge(self, scope: _Scope, heads: list[int]) -> dict[str, str]:
+        """Draw the edges to `heads`; go on after an arrow, or take the attributes that end a statement."""
+        words = self.words
+        if scope.tails is not None:
+            if len(self.edges) + len(scope.tails) * len(heads) > self.room:
+                raise words.error(
+                    f"{len(scope.tails)} x {len(heads)} edges between subgraphs: more than {self.room} in all"
+                )
+            for u in scope.tails:
+                for v in heads:
+                    self.edges.add(u, v, words.line)
+            scope.tails = None
+        if words.kind == "mark" and words.text == "--":
+            raise words.error("'--' is an undirected edge: a CDAG has directed ones, '->'")
+        if words.accepts("->"):
+            scope.tails = heads
+            return {}
+        return self._attributes()
+
+    def _attributes(self) -> dict[str, str]:
+        """The attributes in brackets, of those that are read."""
+        words = self.words
+        found: dict[str, str] = {}
+        while words.accepts("["):
+            while not words.accepts("]"):
+                key = words.identifier("an attribute or ']'")
+                value = words.identifier("a value") if words.accepts("=") else "true"
+                if key in _READ:
+                    found[key] = value
+                words.accepts(";", ",")
+        return found
+
+    def _describe(self, node: int, name: str, attributes: dict[str, str], line: int) -> None:
+        held = self.given.setdefault(node, {})
+        for key, value in attributes.items():
+            if held.setdefault(key, value) != value:
+                raise FormatError(
+                    self.file,
+                    f"the {key} of {shown(name)} is given twice: {shown(held[key])}, now {shown(value)}",
+                    line,
+                )
+        self.lines[node] = line
+
+    def graph(self) -> CDAG:
+        """The CDAG of all that was read."""
+        names = list(self.index)
+        if not names:
+            raise FormatError(self.file, "the file holds no vertices")
+        labels, renumber = labels_of_names(names)
+        weights = np.ones(len(names), dtype=np.int64)
+        outputs = []
+        differ = 0
+        relabelled = False
+        for node, line in self.lines.items():
+            said = self.inherited.get(node, {}) | self.given.get(node, {})
+            for key in _WEIGHTS:
+                if key in said:
+                    weights[node] = words_of_number(said[key], names[node], self.file, line)
+                    break
+            both = said.get("mem_weight"), said.get("comm_weight")
+            differ += None not in both and both[0] != both[1]
+            if said.get("pebble_output") == "true":
+                outputs.append(node)
+            if "pebble_label" in said:
+                labels[node] = label_from_text(said["pebble_label"], self.file, line)
+                relabelled = True
+        if differ:
+            warnings.warn(
+                f"{self.file}: the communication weights of {differ} vertices differ from their memory "
+                "weights, which are taken as words",
+                FormatWarning,
+                stacklevel=2,
+            )
+        if renumber is None or relabelled:
+            return assemble(
+                self.file, len(names), self.edges, labels=labels, weights=weights, outputs=outputs
+            )
+        by_number = np.empty_like(weights)
+        by_number[renumber] = weights
+        lines = self.edges.lines
+        return assemble(
+            self.file,
+            len(names),
+            renumber[self.edges.pairs()],
+            weights=by_number,
+            outputs=renumber[outputs].tolist() if outputs else (),
+            line_of=lines.__getitem__,
+        )
+
+
+def words_of_number(text: str, name: str, file: str, line: int) -> int:
+    """The words that an attribute such as ``3`` or ``3.0`` gives a vertex."""
+    match = re.fullmatch(r"\s*\+?(\d{1,19})(?:\.0*)?\s*", text, re.ASCII)
+    if match is None:
+        raise FormatError(
+            file, f"the weight {shown(text)} of {shown(name)} is no whole number of words >= 1", line
+        )
+    return checked_weight(int(match[1]), f"vertex {shown(name)}", file, line)
+
+
+def dot_lines(cdag: CDAG, file: str) -> Iterator[str]:
+    """The lines of a graph in DOT; `parse_dot` gives the same graph back.
+
+    Weights are written as OneStopParallel does. Labels that are no distinct names stand in an attribute.
+
+    Examples
+    --------
+    >>> print(*dot_lines(CDAG.from_edges(2, [(0, 1)], labels="ab"), "example"), sep="", end="")
+    digraph {
+    "a";
+    "b";
+    "a" -> "b";
+    }
+    """
+    n = cdag.num_vertices
+    names = None if cdag.labels is None else named_labels(cdag.labels)
+    # A backslash means something else to each reader of DOT.
+    if names is not None and any("\\" in name or not name.isprintable() for name in names):
+        names = None
+    ids = [str(v) for v in range(n)] if names is None else [quoted(name) for name in names]
+    further = set(cdag.further_outputs.tolist())
+    yield "digraph {\n"
+    for v in range(n):
+        attributes = []
+        if cdag.weights is not None:
+            w = cdag.weight(v)
+            attributes += ['work_weight="1"', f'comm_weight="{w}"', f'mem_weight="{w}"', 'type="0"']
+        if v in further:
+            attributes.append('pebble_output="true"')
+        if cdag.labels is not None and names is None:
+            text = json_label(cdag.labels[v], file)
+            attributes.append(f"pebble_label={quoted(_ESCAPE.sub(_as_unicode, text))}")
+        # Weighted vertices look as OneStopParallel's reader, which goes line by line, wants them.
+        yield f"{ids[v]}[{';'.join(attributes)};];\n" if attributes else f"{ids[v]};\n"
+    for u, v in edge_rows(cdag):
+        yield f"{ids[u]} -> {ids[v]};\n"
+    yield "}\n"
+
+
+def named_labels(labels: Sequence[Hashable]) -> list[str] | None:
+    """The labels as the names of a format where every name is text, if reading gives them back; else None."""
+    if not all(type(label) in (str, int) for label in labels):
+        return None
+    names = [str(label) for label in labels]
+    if len(set(names)) < len(names):
+        return None
+    read, renumber = labels_of_names(names)
+    same = renumber is None and all(type(a) is type(b) and a == b for a, b in zip(read, labels, strict=True))
+    return names if same else None
+
+
+_BARE = re.compile(r"-?\d+\Z", re.ASCII)
+_ESCAPE = re.compile(r'\\(["\\])')
+
+
+def quoted(name: str) -> str:
+    """A name as DOT writes it: whole numbers bare, all else in quotes."""
+    return name if _BARE.match(name) else '"' + name.replace('"', '\\"') + '"'
+
+
+def _as_unicode(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[1]):04x}"
