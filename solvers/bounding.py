@@ -48,8 +48,9 @@ def bounds(
     Returns
     -------
     list of Bound
-        I/Os, in words. Only bounds that hold under the rule set, in falling order of value, certificates
-        first. Each names its assumptions and its source.
+        I/Os. Only bounds that hold under the rule set, in falling order of value, certificates first. Each
+        names its assumptions and its source. Under a rule set other than ``hong-kung`` and ``one-shot`` they
+        are those that carry over to it.
 
     Raises
     ------
@@ -75,9 +76,11 @@ def bounds(
             if names is None and not (expensive or bound.is_cheap(subject)):
                 continue
             value = bound(subject, limit=limit)
+        elif subject.is_plain and subject.graph is not None:
+            # A bound of another package: any callable that takes an instance, of a plain game.
+            value = bound(subject.graph)
         else:
-            # A bound of another package: any callable that takes an instance.
-            value = None if subject.graph is None else bound(subject.graph)
+            value = None
         if value is None:
             continue
         if names is not None or value.value > 0 or name == "compulsory":

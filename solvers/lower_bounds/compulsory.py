@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ from graphs.heads import key_heads
 from graphs.heads import keys as key_count
 from pebble.cdag import CDAG
 from pebble.result import Bound, Limit
+from pebble.rules import Rules
 from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
 
-__all__ = ["COMPULSORY", "compulsory_io", "family_compulsory"]
+__all__ = ["COMPULSORY", "compulsory_io", "family_compulsory", "needed_io", "subject_compulsory"]
 
 
 def compulsory_io(cdag: CDAG) -> tuple[int, int]:
@@ -31,6 +32,42 @@ def compulsory_io(cdag: CDAG) -> tuple[int, int]:
     used[cdag.indices] = True
     words = np.ones(cdag.num_vertices, dtype=np.int64) if cdag.weights is None else cdag.weights
     return int(words[cdag.is_source & used].sum()), int(words[cdag.is_output & ~cdag.is_source].sum())
+
+
+def needed_io(cdag: CDAG, M: int, rules: Rules, red_at_start: Sequence[int] = ()) -> tuple[int, int]:
+    """Words that every schedule loads and stores under any rule set; O(|V| + |E|).
+
+    What an output needs is found backwards from the outputs, up to what is red at the start. A source that is
+    needed is loaded, unless sources are computed; a computed output is stored, unless it may end red: then
+    all but M words of outputs are.
+
+    Examples
+    --------
+    >>> sum_of_two = CDAG.from_edges(3, [(0, 2), (1, 2)])
+    >>> needed_io(sum_of_two, 3, Rules(), [1]), needed_io(sum_of_two, 3, Rules(free_sources=True))
+    ((1, 1), (0, 1))
+    """
+    words = np.ones(cdag.num_vertices, dtype=np.int64) if cdag.weights is None else cdag.weights
+    made = cdag.is_output if rules.free_sources else cdag.is_output & ~cdag.is_source
+    stores = int(words[made].sum())
+    if rules.outputs == "any":
+        stores = max(0, stores - M)
+    if rules.free_sources:
+        return 0, stores
+    if not red_at_start:
+        return compulsory_io(cdag)[0], stores
+    given = np.zeros(cdag.num_vertices, dtype=np.bool_)
+    given[list(red_at_start)] = True
+    used = np.zeros(cdag.num_vertices, dtype=np.bool_)
+    needed = cdag.is_output & ~given
+    stack = np.flatnonzero(needed).tolist()
+    while stack:
+        for u in cdag.preds(stack.pop()).tolist():
+            used[u] = True
+            if not needed[u] and not given[u]:
+                needed[u] = True
+                stack.append(u)
+    return int(words[cdag.is_source & used & ~given].sum()), stores
 
 
 _Params = Mapping[str, Any]
@@ -92,24 +129,48 @@ def family_compulsory(family: str, params: _Params) -> tuple[int, int] | None:
     return None if formula is None else formula(params)
 
 
-def _compute(subject: Subject, limit: Limit) -> Bound | None:
-    if subject.cdag is not None:
-        loads, stores = compulsory_io(subject.cdag)
-    else:
+def subject_compulsory(subject: Subject, rules: Rules | None = None) -> tuple[int, int] | None:
+    """Compulsory loads and stores, in words, under the subject's rules or others; None if not known.
+
+    Other rules are those of a plain game, in which nothing is red at the start.
+    """
+    rules, red = (subject.rules, _red_at_start(subject)) if rules is None else (rules, ())
+    if subject.cdag is None:
         known = family_compulsory(subject.family, subject.params)
         if known is not None:
             loads, stores = known
-        elif subject.graph is not None:
-            loads, stores = compulsory_io(subject.graph.cdag)
-        else:
+            if rules.outputs == "any":
+                stores = max(0, stores - subject.M)
+            return (0 if rules.free_sources else loads), stores
+        if subject.graph is None:
             return None
+    assert subject.graph is not None
+    cdag = subject.graph.cdag
+    if rules.is_plain and not red:
+        return compulsory_io(cdag)
+    return needed_io(cdag, subject.M, rules, red)
+
+
+def _red_at_start(subject: Subject) -> tuple[int, ...]:
+    return () if subject.instance is None else subject.instance.red_at_start
+
+
+def _compute(subject: Subject, limit: Limit) -> Bound | None:
+    known = subject_compulsory(subject)
+    if known is None:
+        return None
+    loads, stores = known
+    rules = subject.rules
+    plain = rules.is_plain and not _red_at_start(subject)
     return Bound(
-        loads + stores,
+        rules.load_cost * loads + rules.store_cost * stores,
         "compulsory",
-        f"any graph, hong-kung and one-shot; {BLUE_SOURCES}",
+        f"any graph, {'hong-kung and one-shot' if plain else rules}; {BLUE_SOURCES}"
+        if not rules.free_sources
+        else f"any graph, {rules}",
         "Hong & Kung (1981), the rules: only a load makes a source red, only a store makes an output blue",
         details={"loads": loads, "stores": stores},
     )
 
 
-COMPULSORY = LowerBound("compulsory", _compute)
+COMPULSORY = LowerBound("compulsory", _compute, holds=lambda subject: True)

@@ -96,6 +96,16 @@ class Subject:
 
         return num_vertices(self.family, self.params)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether the game is plain ``hong-kung`` or ``one-shot`` with nothing red at the start."""
+        return self.rules.is_plain and (self.instance is None or not self.instance.red_at_start)
+
+    def under(self, rules: Rules, M: int) -> Subject:
+        """The same graph under other rules, with M words and nothing red at the start."""
+        instance = None if self.instance is None else Instance(self.instance.cdag, M, rules)
+        return Subject(M, rules, self.family, self.params, instance)
+
     def sizes(self, *names: str) -> tuple[int, ...]:
         """Whole-number parameters of the family."""
         return tuple(int(self.params[name]) for name in names)
@@ -111,7 +121,12 @@ class LowerBound:
     compute : callable
         ``compute(subject, limit) -> Bound or None``; None where the bound does not apply.
     rules : tuple of str
-        Rule sets under which it holds. It is never used under others.
+        Plain rule sets under which it holds: ``hong-kung``, ``one-shot``. To the rule sets derived from these
+        a certificate is carried over by `solvers.lower_bounds.carrying`, where that is possible; it is never
+        used under others.
+    holds : callable, optional
+        ``holds(subject) -> bool``: whether `compute` itself knows the subject's rule set, plain or derived,
+        and what is red at the start. By default it knows the plain ones in `rules`.
     needs_graph : bool
         Whether it reads the graph, rather than the family's parameters alone.
     up_to : int or None
@@ -126,6 +141,7 @@ class LowerBound:
     needs_graph: bool = False
     up_to: int | None = None
     certificate: bool = True
+    holds: Callable[[Subject], bool] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(
@@ -149,11 +165,25 @@ class LowerBound:
             For bounds that search: what they have proved when it is reached is returned.
         """
         subject = Subject.of(target, M, rules)
-        if subject.rules.name not in self.rules:
-            return None
         if self.needs_graph and subject.graph is None:
             return None
-        return self.compute(subject, limit or Limit())
+        limit = limit or Limit()
+        if self._knows(subject):
+            return self.compute(subject, limit)
+        if subject.is_plain or not self.certificate:
+            return None
+        from solvers.lower_bounds.carrying import carrying
+
+        way = carrying(subject)
+        if way is None or not self._knows(way.plain):
+            return None
+        bound = self.compute(way.plain, limit)
+        return None if bound is None else way.carry(bound)
+
+    def _knows(self, subject: Subject) -> bool:
+        if self.holds is not None:
+            return self.holds(subject)
+        return subject.is_plain and subject.rules.name in self.rules
 
     def is_cheap(self, subject: Subject) -> bool:
         """Whether `solvers.bounds` computes it unasked."""
