@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from pebble.cli.bound import bound
+from pebble.cli.convert import convert
 from pebble.cli.count import count
 from pebble.cli.doctor import doctor
 from pebble.cli.info import info
@@ -53,6 +54,7 @@ app.command("solve")(solve)
 app.command("verify")(verify)
 app.command("show")(show)
 app.command("view")(view)
+app.command("convert")(convert)
 app.command("sweep")(sweep)
 app.command("plot")(plot)
 app.command("report")(report)

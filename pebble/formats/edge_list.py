@@ -75,11 +75,21 @@ class Named:
         self.single.append(int(name))
         return True
 
+    def __bool__(self) -> bool:
+        return bool(self.ends or self.single)
+
     def finish(self) -> tuple[int, list[bytes] | list[int] | None, NDArray[np.int64]]:
         """How many vertices there are, their names unless they are 0, 1, …, and the edges."""
-        ends = np.array(self.ends, dtype=np.int64)
+        ends = np.frombuffer(self.ends, dtype=np.int64) if self.ends else np.empty(0, dtype=np.int64)
         single = np.array(self.single, dtype=np.int64)
         if self.numeric:
+            largest = max(int(part.max()) for part in (ends, single) if len(part)) if self else -1
+            if largest <= len(ends) + len(single):
+                # Mostly the names are 0, 1, …, N-1, which a mask tells without sorting them.
+                named = np.zeros(largest + 1, dtype=bool)
+                named[ends] = named[single] = True
+                if named.all():
+                    return largest + 1, None, ends.reshape(-1, 2)
             distinct, ids = np.unique(np.concatenate((ends, single)), return_inverse=True)
             plain = not len(distinct) or int(distinct[-1]) == len(distinct) - 1
             pairs = ids[: len(ends)].astype(np.int64).reshape(-1, 2)
@@ -126,7 +136,7 @@ def parse_edge_list(data: bytes, file: str) -> CDAG:
     if named is None:
         named = _read(data, file, Named(numeric=False), declared)
         assert named is not None
-    if not named.ends and not named.single and declared is None:
+    if not named and declared is None:
         raise FormatError(file, "the file holds no vertices: write one edge 'u v' per line")
     labels: Sequence[Hashable] | None
     if declared is None:
