@@ -115,6 +115,7 @@ class _Parser:
     def _step(self, scopes: list[_Scope]) -> None:
         """Read one end of an edge, one statement without edges, or one closing brace."""
         words, scope = self.words, scopes[-1]
+        line = words.line
         if words.accepts("}"):
             if scope.tails is not None:
                 raise words.error("an edge has no end: '}' follows its arrow")
@@ -123,7 +124,7 @@ class _Parser:
                 outer, members = scopes[-1], scope.members or {}
                 if outer.members is not None:
                     outer.members.update(members)
-                self._end_of_edge(outer, list(members))
+                self._end_of_edge(outer, list(members), line)
             return
         if scope.tails is None and words.accepts(";", ","):
             return
@@ -145,33 +146,32 @@ class _Parser:
             if keyword == "node":
                 scope.defaults = scope.defaults | attributes
             return
-        line = words.line
         name = words.identifier("a node, an edge or '}'")
         if scope.tails is None and words.accepts("="):
             words.identifier("a value")
             return
-        node = self._node(name, scope)
+        node = self._node(name, scope, line)
         if words.accepts(":"):
             words.identifier("a port")
             if words.accepts(":"):
                 words.identifier("a compass point")
         alone = scope.tails is None
-        attributes = self._end_of_edge(scope, [node])
+        attributes = self._end_of_edge(scope, [node], line)
         if alone and attributes:
             self._describe(node, name, attributes, line)
 
-    def _node(self, name: str, scope: _Scope) -> int:
+    def _node(self, name: str, scope: _Scope, line: int) -> int:
         known = len(self.index)
         node = self.index.setdefault(name, known)
         # Defaults count for the nodes that appear after them.
         if scope.defaults and node == known:
             self.inherited[node] = scope.defaults
-            self.lines[node] = self.words.line
+            self.lines[node] = line
         if scope.members is not None:
             scope.members[node] = None
         return node
 
-    def _end_of_edge(self, scope: _Scope, heads: list[int]) -> dict[str, str]:
+    def _end_of_edge(self, scope: _Scope, heads: list[int], line: int) -> dict[str, str]:
         """Draw the edges to `heads`; go on after an arrow, or take the attributes that end a statement."""
         words = self.words
         if scope.tails is not None:
@@ -181,7 +181,7 @@ class _Parser:
                 )
             for u in scope.tails:
                 for v in heads:
-                    self.edges.add(u, v, words.line)
+                    self.edges.add(u, v, line)
             scope.tails = None
         if words.kind == "mark" and words.text == "--":
             raise words.error("'--' is an undirected edge: a CDAG has directed ones, '->'")

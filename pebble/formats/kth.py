@@ -43,7 +43,7 @@ def parse_kth(data: bytes, file: str) -> CDAG:
     """
     notes = Annotations(file)
     notes.scan(data, b"c")
-    vertices = -1
+    vertices, closed = -1, 0
     seen = bytearray()
     edges = Edges()
     for line, text in enumerate(io.BytesIO(data), 1):
@@ -70,6 +70,11 @@ def parse_kth(data: bytes, file: str) -> CDAG:
         fields = tail.split()
         if fields and fields[-1] == b"0":
             del fields[-1]
+            closed += 1
+        elif closed:
+            raise FormatError(
+                file, f"the line of vertex {v + 1} lacks the 0 at its end: it was cut off", line
+            )
         for field in fields:
             edges.add(_vertex(field, vertices, file, line), v, line)
     if vertices < 1:
