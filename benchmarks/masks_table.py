@@ -18,8 +18,8 @@ START, END = "<!-- table: python benchmarks/masks_table.py --write -->", "<!-- e
 
 MASKS = ("full", "causal", "window:4096", "window:512", "block:64:butterfly", "block:256:global")
 CASES = [
-    *(("attention-backward", mask, "", M) for mask in MASKS for M in (4096, 16384, 65536)),
-    *(("attention-forward", mask, "", M) for mask in MASKS for M in (4096, 16384, 65536)),
+    *(("attention-backward", mask, "", M) for mask in MASKS for M in (256, 4096, 16384, 65536)),
+    *(("attention-forward", mask, "", M) for mask in MASKS for M in (256, 4096, 16384, 65536)),
     ("attention-backward", "causal", ",heads=8", 16384),
     ("attention-backward", "causal", ",heads=8,kv_heads=2", 16384),
 ]

@@ -8,7 +8,8 @@ language, and the cost against the lower bounds.
 
 from __future__ import annotations
 
-from strategies.tiles.language import Machine, Shape, Tile
+from strategies.masked_tiles import BACKWARD_TILES, FORWARD_TILES, gradient_of_scores, probabilities
+from strategies.tiles.language import Machine, Shape
 from strategies.tiles.masked_language import MaskedMachine, MaskedShape
 from strategies.tiles.masked_strategy import MaskedStrategy
 from strategies.tiles.tuning import Step
@@ -24,16 +25,6 @@ __all__ = [
 ]
 
 
-def _probabilities(m: MaskedMachine, Q: Tile, K: Tile, L: Tile) -> Tile:
-    """P = exp(Q Kᵀ − L) of the pairs that are seen."""
-    return m.map("P", m.map("Z", m.product("S", Q, K), L))
-
-
-def _gradient_of_scores(m: MaskedMachine, dO: Tile, V: Tile, P: Tile, D: Tile) -> Tile:
-    """dS = P ∘ (dO Vᵀ − D) of the pairs that are seen; P stays."""
-    return m.map("dS", m.map("R", m.product("dP", dO, V), D), P)
-
-
 def keys_outside(m: MaskedMachine, shape: MaskedShape, block_columns: int, block_rows: int) -> None:
     """FlashAttention's backward pass: keys outside, partial sums of dQ go through slow memory.
 
@@ -45,10 +36,10 @@ def keys_outside(m: MaskedMachine, shape: MaskedShape, block_columns: int, block
         dK, dV = m.accumulator("dK", j, c), m.accumulator("dV", j, c)
         for i in m.loop("queries", block_rows):
             Q = m.load("Q", i, c)
-            P = _probabilities(m, Q, K, m.stream("L", i))
+            P = probabilities(m, Q, K, m.stream("L", i))
             dO = m.load("dO", i, c)
             m.multiply(dV, P, dO)
-            dS = _gradient_of_scores(m, dO, V, P, m.stream("D", i))
+            dS = gradient_of_scores(m, dO, V, P, m.stream("D", i))
             m.free(P, dO)
             m.multiply(dK, dS, Q)
             m.free(Q)
@@ -74,8 +65,8 @@ def queries_outside(m: MaskedMachine, shape: MaskedShape, block_rows: int, block
         dQ = m.accumulator("dQ", i, c)
         for j in m.loop("keys", block_columns):
             K = m.load("K", j, c)
-            P = _probabilities(m, Q, K, L)
-            dS = _gradient_of_scores(m, dO, m.stream("V", j, c), P, D)
+            P = probabilities(m, Q, K, L)
+            dS = gradient_of_scores(m, dO, m.stream("V", j, c), P, D)
             m.multiply(dQ, dS, K)
             m.free(K)
             for name, pairs, rows in (("dV", P, dO), ("dK", dS, Q)):
@@ -98,10 +89,10 @@ def keys_pass(m: MaskedMachine, shape: MaskedShape, block_columns: int, inner_ro
         dK, dV = m.accumulator("dK", j, c), m.accumulator("dV", j, c)
         for i in m.loop("queries", inner_rows):
             Q = m.load("Q", i, c)
-            P = _probabilities(m, Q, K, m.stream("L", i))
+            P = probabilities(m, Q, K, m.stream("L", i))
             dO = m.load("dO", i, c)
             m.multiply(dV, P, dO)
-            dS = _gradient_of_scores(m, dO, V, P, m.stream("D", i))
+            dS = gradient_of_scores(m, dO, V, P, m.stream("D", i))
             m.free(P, dO)
             m.multiply(dK, dS, Q)
             m.free(Q, dS)
@@ -122,8 +113,8 @@ def queries_pass(m: MaskedMachine, shape: MaskedShape, block_rows: int, inner_co
         dQ = m.accumulator("dQ", i, c)
         for j in m.loop("keys", inner_columns):
             K = m.load("K", j, c)
-            P = _probabilities(m, Q, K, L)
-            dS = _gradient_of_scores(m, dO, m.stream("V", j, c), P, D)
+            P = probabilities(m, Q, K, L)
+            dS = gradient_of_scores(m, dO, m.stream("V", j, c), P, D)
             m.free(P)
             m.multiply(dQ, dS, K)
             m.free(K, dS)
@@ -177,8 +168,9 @@ MASKED_ATTENTION = MaskedStrategy(
                 Step(keys_pass, {"block_columns": "keys", "inner_rows": "queries"}),
                 Step(queries_pass, _QUERIES_PASS),
             ],
+            **BACKWARD_TILES,
         },
-        "attention-forward": {"queries-outside": [Step(forward, _QUERIES_PASS)]},
+        "attention-forward": {"queries-outside": [Step(forward, _QUERIES_PASS)], **FORWARD_TILES},
     },
     recomputing=("two-pass",),
     first=row_dots,

@@ -32,7 +32,7 @@ def test_count_referee_and_numbers_agree(spec: str) -> None:
     strategy = strategies.get(NAME)
     programs = ["queries-outside"] if "forward" in spec else ["keys-outside", "queries-outside", "two-pass"]
     least = strategy.least_M(pebble.Instance(cdag, 10**6))
-    for M in (least, 2 * least, 300):
+    for M in (least, 60, 300):
         best = strategies.play(NAME, pebble.Instance(cdag, M))
         # At the least M only the smallest program fits.
         chosen = programs if least < M else [best.info["program"]]

@@ -7,7 +7,8 @@ over these arrays, the peak is their maximum.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from strategies.tiles.language import Block, State, Tile, TileProgramError, cont
 from strategies.tiles.masked_language import Axis, MaskedShape, row_position
 from strategies.tiles.tilings import Tiling, outer_blocks, tiling
 
-__all__ = ["MaskedCountingMachine"]
+__all__ = ["MaskedCountingMachine", "total_cost"]
 
 
 class MaskedCountingMachine:
@@ -36,16 +37,23 @@ class MaskedCountingMachine:
         In words, of all copies.
     peak : int
         Most words resident at once, scratch included.
+    looked_at : int
+        Blocks of the outer loop that were read.
+    computed, vertices : dict of str to int
+        Vertices computed in a copy, with repeats, and vertices there are, by array.
     """
 
     def __init__(self, shape: MaskedShape, sample: int | None = None) -> None:
         self._shape, self._sample = shape, sample
         self._loads = self._stores = 0
-        # Vertices computed, with repeats, and vertices there are, by array.
-        self._computed: dict[str, int] = {}
-        self._vertices: dict[str, int] = {}
+        self.computed: dict[str, int] = {}
+        self.vertices: dict[str, int] = {}
         self.peak = 0
+        self.looked_at = 0
         self._columns = Block(shape.d, shape.d, True, True)
+        # The block of the head dimension that is open, and how many there are like it.
+        self._part: Block | None = None
+        self._parts = 1
         self._resident: Any = np.zeros(1, dtype=np.int64)
         self._times: Any = 1
         self._tiles: dict[Tile, None] = {}
@@ -65,11 +73,32 @@ class MaskedCountingMachine:
         """In words, of all copies."""
         return self._shape.copies * self._stores
 
+    @property
+    def copies(self) -> int:
+        """How often the program is played."""
+        return self._shape.copies
+
+    @property
+    def resident(self) -> list[str]:
+        """The arrays of which tiles are resident."""
+        return [tile.name for tile in self._tiles]
+
     # -- blocks -------------------------------------------------------------------------------------------
 
     @property
     def columns(self) -> Block:
         return self._columns
+
+    def parts(self, block: int) -> Iterator[Block]:
+        if self._outer is not None or self._part is not None:
+            raise TileProgramError("blocks of the head dimension are around all other loops")
+        d = self._shape.d
+        block = min(block, d)
+        for size, self._parts in ((block, d // block), (d % block, 1)):
+            if size:
+                self._part = Block(d, size, True, True)
+                yield self._part
+        self._part, self._parts = None, 1
 
     def loop(self, axis: Axis, block: int) -> Iterator[Block]:
         if self._outer is None:
@@ -85,6 +114,7 @@ class MaskedCountingMachine:
         starts = outer_blocks(extent, self._block, self._sample) * self._block
         self._axis, self._outer = axis, self._blocks(extent, np.minimum(self._block, extent - starts))
         self._resident, self._times = np.zeros(len(starts), dtype=np.int64), 1
+        self.looked_at = len(starts)
         yield self._outer
         if self._tiles:
             names = ", ".join(tile.name for tile in self._tiles)
@@ -128,9 +158,8 @@ class MaskedCountingMachine:
         if self._kinds is not None and self._outer in index and self._inner in index:
             words = self._kinds.pairs
         for block in index:
-            if block is self._columns:
-                words = words * self._shape.d
-            elif block is self._outer and self._kinds is None:
+            plain = block is self._columns or block is self._part
+            if plain or (block is self._outer and self._kinds is None):
                 words = words * block.size
             elif block is self._outer and self._inner not in index:
                 words = words * self._kinds_of().sizes[self._kinds_of().outer]
@@ -142,7 +171,14 @@ class MaskedCountingMachine:
 
     def _per_index(self, tile: Tile) -> int:
         """Words of a tile for each index of its first block."""
-        return self._shape.d if self._columns in tile.index else 1
+        return next((int(b.size) for b in tile.index if b is self._columns or b is self._part), 1)
+
+    def _entries(self, tile: Tile) -> int:
+        """Words of the array of a tile, in one copy."""
+        if self._is_pairs(tile):
+            return self._shape.mask.pairs
+        wide = self._columns in tile.index or self._part in tile.index
+        return tile.index[0].extent * (self._shape.d if wide else 1)
 
     def _kinds_of(self) -> Tiling:
         if self._kinds is None:
@@ -182,7 +218,7 @@ class MaskedCountingMachine:
 
     def store(self, tile: Tile) -> None:
         tile.expect(State.RESIDENT)
-        self._stores += int((self._times * self._words(tile.index)).sum())
+        self._stores += self._sum(self._words(tile.index))
 
     def free(self, *tiles: Tile) -> None:
         for tile in tiles:
@@ -201,26 +237,38 @@ class MaskedCountingMachine:
     def multiply(self, C: Tile, A: Tile, B: Tile) -> None:
         kinds, d, fma = self._kinds_of(), self._shape.d, self._shape.fma
         C.expect(State.EMPTY, State.RESIDENT)
-        contract(C, A, B)
+        terms = contract(C, A, B).terms
         streamed = [tile for tile in (A, B) if tile.state is State.STREAMED]
-        products, pairs = kinds.pairs * d, self._shape.mask.pairs
+        pairs = self._shape.mask.pairs
+        held: Any = len(streamed)
         if self._is_pairs(C):
-            new, first_terms = kinds.pairs, pairs
+            if terms is not self._columns:
+                raise TileProgramError(f"{C.name} is summed over the whole head dimension")
+            width, new = d, kinds.pairs
+            if len(streamed) == 2:
+                held = 1 + np.minimum(kinds.rows, kinds.columns)
         else:
-            begin = kinds.begin if C.index[0] is self._outer else kinds.new
-            new, first_terms = begin * d, C.index[0].extent * d
+            width = self._per_index(C)
+            new = (kinds.begin if C.index[0] is self._outer else kinds.new) * width
+            if len(streamed) == 1 or (streamed and (terms is not self._inner or (kinds.columns > 1).any())):
+                raise TileProgramError(
+                    f"sums of {C.name} start at different terms: load the operands, or stream both with "
+                    "inner blocks of one index"
+                )
             if streamed:
-                raise TileProgramError(f"sums of {C.name} start at different terms: load the operands")
-        if len(streamed) == 2:
-            raise TileProgramError(f"{C.name} of two streamed operands is not for masks: load one of them")
+                held = 1 + np.minimum(kinds.pairs, width)
+        products = kinds.pairs * width
+        first_terms = self._entries(C)
         for tile in streamed:
-            self._load(self._words(tile.index))
+            # Of an outer block the rows that have a pair pass, as of an inner one.
+            few = self._is_pairs(C) and tile.index[0] is self._outer
+            self._load(kinds.rows * width if few else self._words(tile.index))
         if fma:
             self._computes(C.name, products, pairs * d)
         else:
             self._computes(C.name, 2 * products - new, 2 * pairs * d - first_terms)
         self._grow(new)
-        self._reach(np.where(products > new, 1 if fma else 2, 0) + len(streamed))
+        self._reach(np.where(products > new, 1 if fma else 2, 0) + held)
         C.state = State.RESIDENT
 
     def map(self, name: str, X: Tile, *others: Tile, keep: bool = False) -> Tile:
@@ -234,8 +282,7 @@ class MaskedCountingMachine:
                 self._load(self._rows(X.index) if by_row else self._words(X.index))
                 held_rows, held = held_rows + by_row, held + (not by_row)
         words = self._words(X.index)
-        entries = self._shape.mask.pairs if self._is_pairs(X) else X.index[0].extent * self._per_index(X)
-        self._computes(name, words, entries)
+        self._computes(name, words, self._entries(X))
         if keep:
             self._grow(words)
             self._reach(held_rows + held)
@@ -272,25 +319,21 @@ class MaskedCountingMachine:
         TileProgramError
             The program left tiles resident, or computed an array only in part.
         """
-        if self._tiles:
-            names = ", ".join(tile.name for tile in self._tiles)
-            raise TileProgramError(f"the program ends with tiles still resident: {names}")
-        for name, vertices in self._vertices.items():
-            if self._computed[name] < vertices:
-                raise TileProgramError(f"array {name} is computed only in part")
-        copies, computes = self._shape.copies, sum(self._computed.values())
-        recomputes = computes - sum(self._vertices.values())
-        return Cost(self.loads, self.stores, copies * computes, copies * recomputes, self.peak)
+        return total_cost([self])
 
     # -- bookkeeping --------------------------------------------------------------------------------------
 
     def _load(self, words: NDArray[np.int64]) -> None:
-        self._loads += int((self._times * words).sum())
+        self._loads += self._sum(words)
+
+    def _sum(self, words: NDArray[np.int64]) -> int:
+        """The sum over all blocks that the open loops stand for."""
+        return self._parts * int((self._times * words).sum())
 
     def _computes(self, name: str, words: NDArray[np.int64], vertices: int) -> None:
         """Count the vertices that one more step computes of the `vertices` that an array has in a copy."""
-        self._computed[name] = self._computed.get(name, 0) + int((self._times * words).sum())
-        self._vertices[name] = vertices
+        self.computed[name] = self.computed.get(name, 0) + self._sum(words)
+        self.vertices[name] = vertices
 
     def _hold(self, tile: Tile) -> Tile:
         self._tiles[tile] = None
@@ -307,3 +350,32 @@ class MaskedCountingMachine:
     def _reach(self, extra: Any) -> None:
         """Note that `extra` words are there for a moment, besides the resident tiles."""
         self.peak = max(self.peak, int((self._resident + extra).max()))
+
+
+def total_cost(machines: Sequence[MaskedCountingMachine]) -> Cost:
+    """The cost of programs that are played one after the other, each read by a machine of its own.
+
+    Raises
+    ------
+    TileProgramError
+        One left tiles resident, or together they compute an array only in part.
+    """
+    computed: Counter[str] = Counter()
+    vertices: dict[str, int] = {}
+    for machine in machines:
+        if machine.resident:
+            names = ", ".join(machine.resident)
+            raise TileProgramError(f"the program ends with tiles still resident: {names}")
+        computed.update(machine.computed)
+        vertices.update(machine.vertices)
+    for name, number in vertices.items():
+        if computed[name] < number:
+            raise TileProgramError(f"array {name} is computed only in part")
+    copies, computes = machines[0].copies, computed.total()
+    return Cost(
+        sum(machine.loads for machine in machines),
+        sum(machine.stores for machine in machines),
+        copies * computes,
+        copies * (computes - sum(vertices.values())),
+        max(machine.peak for machine in machines),
+    )

@@ -80,6 +80,10 @@ class MaskedMachine(Protocol):
         """The block of the whole head dimension."""
         ...
 
+    def parts(self, block: int) -> Iterator[Block]:
+        """Blocks of the head dimension, around all other loops: sums need not be made with all columns."""
+        ...
+
     def loop(self, axis: Axis, block: int) -> Iterator[Block]:
         """The blocks of an axis; inside a loop over the other one, the blocks that share a pair with it."""
         ...
@@ -89,7 +93,11 @@ class MaskedMachine(Protocol):
         ...
 
     def stream(self, name: str, *index: Block) -> Tile:
-        """A tile whose words pass through fast memory where a computation needs them."""
+        """A tile whose words pass through fast memory where a computation needs them.
+
+        A product of two streamed tiles holds one column of that with fewer rows and one word of the other if
+        it makes pairs. If it adds pairs up, over an inner block of one index, it holds the shorter operand.
+        """
         ...
 
     def accumulator(self, name: str, *index: Block) -> Tile:

@@ -116,6 +116,11 @@ class MaskedLoweringMachine:
     def columns(self) -> Block:
         return self._columns
 
+    def parts(self, block: int) -> Iterator[Block]:
+        d = self._shape.d
+        for start in range(0, d, block):
+            yield Block(d, min(block, d - start), True, True, start=start)
+
     def loop(self, axis: Axis, block: int) -> Iterator[Block]:
         extent = self._shape.extent(axis)
         if self._outer is None:
@@ -167,8 +172,9 @@ class MaskedLoweringMachine:
     def _vertices(self, tile: Tile) -> Ints:
         """The final vertices of a tile, shape (pairs,) or (rows,) or (rows, columns)."""
         array = self._copy.array(tile.name)
-        at: Any = self._pairs() if self._is_pairs(tile) else self._indices(tile)
-        return np.asarray(array[at])
+        if self._is_pairs(tile):
+            return np.asarray(array[self._pairs()])
+        return np.asarray(array[self._indices(tile)][..., _columns_of(tile)])
 
     def _held(self, tile: Tile) -> Ints:
         """The vertices that a tile stands for now: those of its partial sums, if it is an accumulator."""
@@ -186,6 +192,7 @@ class MaskedLoweringMachine:
     def _sums(self, tile: Tile, rows: Ints, term: Ints) -> Ints:
         """Vertices of the sums after some term of some rows, shape (rows,) or (rows, columns)."""
         seen, out = self._rows_of(tile), self._copy.array(tile.name)[rows]
+        out = out[..., _columns_of(tile)]
         number = seen[rows].sum(axis=1)
         behind = number - 1 - term
         if tile.index == tile.index[:1]:
@@ -248,10 +255,12 @@ class MaskedLoweringMachine:
         C.expect(State.EMPTY, State.RESIDENT)
         contract(C, A, B)
         streamed = [tile for tile in (A, B) if tile.state is State.STREAMED]
-        if len(streamed) > (1 if self._is_pairs(C) else 0):
-            raise TileProgramError(f"{C.name} += {A.name} · {B.name}: too many operands are streamed")
-        if self._is_pairs(C):
+        if self._is_pairs(C) and len(streamed) == 2:
+            self._streamed_scores(C, A, B)
+        elif self._is_pairs(C):
             self._scores(C, streamed)
+        elif streamed:
+            self._add_streamed_pairs(C, A, B)
         else:
             self._add_pairs(C)
         C.state = State.RESIDENT
@@ -273,9 +282,58 @@ class MaskedLoweringMachine:
             moves = self._term(sums, c, step)
             if streamed:
                 word = self._copy.array(operand.name)[words, c]
-                self._write_around(word, moves, group)
+                self._write_around(word, (moves, group))
             else:
                 self._written.append(moves.ravel())
+
+    def _streamed_scores(self, C: Tile, A: Tile, B: Tile) -> None:
+        """Sums over the columns with a column of the operand of fewer rows there, the other word by word."""
+        i, j = self._pairs()
+        if A.index[0] is not self._queries_and_keys()[0]:
+            A, B = B, A
+        (rows, of_row), (keys, of_key) = (np.unique(along, return_inverse=True) for along in (i, j))
+        stays, passes, group = (A, B, of_key) if len(rows) <= len(keys) else (B, A, of_row)
+        here, words = (rows, keys) if stays is A else (keys, rows)
+        order = np.argsort(group, kind="stable")
+        last, group = self._copy.array(C.name)[i, j][order], group[order]
+        d = self._shape.d
+        step = self._copy.step(C.name) if d > 1 else 0
+        for c in range(d):
+            held = self._copy.array(stays.name)[here, c]
+            self._write((Op.LOAD, held))
+            moves = self._term(last - step * (d - 1 - c), c, step)
+            self._write_around(self._copy.array(passes.name)[words, c], (moves, group))
+            self._write((Op.DELETE, held))
+
+    def _add_streamed_pairs(self, C: Tile, A: Tile, B: Tile) -> None:
+        """Add the pairs of one inner index, with the shorter operand there, the other word by word.
+
+        The sums that begin come first, then those that go on.
+        """
+        i, j = self._pairs()
+        by_query = C.index[0] is self._queries_and_keys()[0]
+        row, term = (i, j) if by_query else (j, i)
+        number = self._terms_before(C, row, term)
+        order = np.argsort(number > 0, kind="stable")
+        row, number = row[order], number[order]
+        pairs, others = (A, B) if self._is_pairs(A) else (B, A)
+        pair_words, other_words = self._vertices(pairs)[order], self._vertices(others).ravel()
+        stay, by_row = (other_words, True) if len(other_words) < len(row) else (pair_words, False)
+        moves = []
+        for some in (number == 0, number > 0):
+            if some.any():
+                sums = self._sums(C, row[some], number[some])
+                step = self._copy.step(C.name) if number[some].any() else 0
+                terms = self._term(sums.ravel(), int(number[some].max()), step)
+                at = np.broadcast_to(
+                    np.flatnonzero(some)[:, np.newaxis] if by_row else np.arange(sums.shape[1]), sums.shape
+                ).ravel()
+                order = np.argsort(at, kind="stable")
+                moves.append((terms[order], at[order]))
+        self._write((Op.LOAD, stay))
+        self._write_around(pair_words if by_row else other_words, *moves)
+        self._write((Op.DELETE, stay))
+        self._move_on(C, row)
 
     def _add_pairs(self, C: Tile) -> None:
         """Sums over one axis of the pairs, term by term: first those that begin, then those that go on."""
@@ -333,7 +391,7 @@ class MaskedLoweringMachine:
         if row_words:
             rows = self._pairs()[0] if self._is_pairs(result) else self._indices(result).repeat(words[0].size)
             distinct, group = np.unique(rows, return_inverse=True)
-            self._write_around(np.stack([array[distinct] for array in row_words], axis=1), moves, group)
+            self._write_around(np.stack([array[distinct] for array in row_words], axis=1), (moves, group))
         else:
             self._written.append(moves.ravel())
         return result
@@ -364,14 +422,23 @@ class MaskedLoweringMachine:
     def _write(self, *moves: tuple[Op, Ints]) -> None:
         self._written.append(self._packed(*moves).ravel())
 
-    def _write_around(self, words: Ints, moves: NDArray[Any], group: Ints) -> None:
+    def _write_around(self, words: Ints, *entries: tuple[NDArray[Any], Ints]) -> None:
         """Write moves group by group, the words of each group loaded before and deleted after.
 
-        `words` has a row per group, `moves` a row per entry, `group` the ascending group of each entry.
+        `words` has a row per group. Each of `entries` has moves, a row per entry, and the ascending group of
+        each entry.
         """
         words = words.reshape(len(words), -1)
         load, delete = (self._packed((op, words)).reshape(words.shape) for op in (Op.LOAD, Op.DELETE))
-        parts = [(load, np.arange(len(words))), (moves, group), (delete, np.arange(len(words)))]
-        place = [np.repeat(3 * at + phase, part.shape[1]) for phase, (part, at) in enumerate(parts)]
+        parts = [(load, np.arange(len(words))), *entries, (delete, np.arange(len(words)))]
+        place = [np.repeat(len(parts) * at + phase, part.shape[1]) for phase, (part, at) in enumerate(parts)]
         order = np.argsort(np.concatenate(place), kind="stable")
         self._written.append(np.concatenate([part.ravel() for part, _ in parts])[order])
+
+
+def _columns_of(tile: Tile) -> slice:
+    """The columns of a tile that has any, as a slice of those of its array."""
+    if len(tile.index) < 2:
+        return slice(None)
+    block = tile.index[1]
+    return slice(block.start, block.start + int(block.size))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,18 +16,14 @@ from pebble.result import Cost
 from strategies.tiles.counting import CountingMachine
 from strategies.tiles.language import Machine, Shape
 from strategies.tiles.lowering import LoweringMachine
-from strategies.tiles.masked_counting import MaskedCountingMachine
-from strategies.tiles.masked_language import Axis, MaskedShape
+from strategies.tiles.masked_counting import total_cost
+from strategies.tiles.masked_language import MaskedShape
 from strategies.tiles.masked_lowering import MaskedLoweringMachine
+from strategies.tiles.masked_tuning import best_masked_blocks, least_io, read
 from strategies.tiles.strategy import Run, TileStrategy
-from strategies.tiles.tuning import Step, distinct_blocks
+from strategies.tiles.tuning import Step
 
 __all__ = ["MaskedStrategy"]
-
-# Sizes of the outer blocks that are tried below the largest that fits: where blocks end matters under a mask.
-_TRIED = 12
-# Outer blocks that the search looks at to tell what fits; what it finds is then read whole.
-_SAMPLE = 64
 
 
 class MaskedStrategy(TileStrategy):
@@ -49,8 +45,7 @@ class MaskedStrategy(TileStrategy):
 
     Notes
     -----
-    The search for blocks is exact but for where blocks end: I/O does not depend on the inner block, and of
-    the outer ones those that fit and are among the largest are tried, with multiples of a mask's own blocks.
+    `strategies.tiles.masked_tuning` searches for the blocks; count keeps what it has read of each step.
     """
 
     def __init__(
@@ -74,6 +69,31 @@ class MaskedStrategy(TileStrategy):
             return "it computes vertices again, which one-shot rules forbid"
         return reason
 
+    def _choose(
+        self, family: str, shape: Shape, M: int, options: Mapping[str, Any], again: bool
+    ) -> tuple[list[Run], dict[str, Any], Cost]:
+        best = None if options else self._best_program(family, shape, M, again)
+        return super()._choose(family, shape, M, options if best is None else {"program": best}, again)
+
+    def _best_program(self, family: str, shape: Shape, M: int, again: bool) -> str | None:
+        """The program of least I/O, None if none fits; what cannot be it is not searched for blocks."""
+        masked = _masked(shape)
+        best: tuple[float, str | None] = np.inf, None
+        for name, steps in self._steps(family, shape, again).items():
+            # With the largest blocks a step has the least I/O.
+            costs = [least_io(step, masked) for step in steps]
+            for place, step in enumerate(steps):
+                if sum(costs) >= best[0]:
+                    break
+                blocks = best_masked_blocks(step, masked, M, {})
+                if blocks is None:
+                    break
+                found = read(step, masked, blocks)
+                costs[place] = found.loads + found.stores
+            else:
+                best = min(best, (sum(costs), name), key=lambda entry: entry[0])
+        return best[1]
+
     # -- readings -----------------------------------------------------------------------------------------
 
     def _steps(self, family: str, shape: Shape, again: bool) -> dict[str, list[Step]]:
@@ -85,19 +105,20 @@ class MaskedStrategy(TileStrategy):
 
     def _least_peak(self, step: Step, shape: Shape, fixed: Mapping[str, int]) -> int:
         masked = _masked(shape) if fixed else _thinned(_masked(shape))
-        peak = _read(step, masked, {**dict.fromkeys(step.options, 1), **fixed}).peak
+        peak = read(step, masked, {**dict.fromkeys(step.options, 1), **fixed}).peak
         return max(peak, self._before(shape).peak_red)
 
     def _best_blocks(
         self, step: Step, shape: Shape, M: int, fixed: Mapping[str, int]
     ) -> dict[str, int] | None:
-        return _best_blocks(step, _masked(shape), M, fixed)
+        return best_masked_blocks(step, _masked(shape), M, fixed)
 
     def _price(self, runs: Sequence[Run], shape: Shape) -> Cost:
-        machine = MaskedCountingMachine(_masked(shape))
-        for step, blocks in runs:
-            step.run(machine, _masked(shape), blocks)
-        cost, first = machine.cost(), self._before(shape)
+        masked = _masked(shape)
+        readings = [
+            read(step, masked, {name: blocks[name] for name in step.options}) for step, blocks in runs
+        ]
+        cost, first = total_cost(readings), self._before(shape)
         return Cost(
             first.loads + cost.loads,
             first.stores + cost.stores,
@@ -148,68 +169,3 @@ def _thinned(shape: MaskedShape) -> MaskedShape:
     )
     thin = Cells(rows, columns, shape.mask.rows, shape.mask.columns)
     return MaskedShape(thin, shape.d, shape.copies, shape.heads, shape.fma)
-
-
-# -- blocks ------------------------------------------------------------------------------------------
-
-
-def _read(
-    step: Step, shape: MaskedShape, blocks: Mapping[str, int], sample: int | None = None
-) -> MaskedCountingMachine:
-    machine = MaskedCountingMachine(shape, sample)
-    step.run(machine, shape, blocks)
-    return machine
-
-
-def _best_blocks(step: Step, shape: MaskedShape, M: int, fixed: Mapping[str, int]) -> dict[str, int] | None:
-    """The sizes of the blocks of a step for M words, or None if none fit; given ones are kept."""
-    (outer, axis), (inner, other) = step.options.items()
-    coarse = fixed.get(inner, shape.extent(_axis(other)))
-    inner_sizes = [fixed[inner]] if inner in fixed else distinct_blocks(shape.extent(_axis(other))).tolist()
-    sizes = [fixed[outer]] if outer in fixed else _sizes(shape, _axis(axis))
-
-    def fits(outside: int, inside: int, sample: int | None = _SAMPLE) -> bool:
-        return _read(step, shape, {outer: outside, inner: inside}, sample).peak <= M
-
-    def io(outside: int) -> int:
-        machine = _read(step, shape, {outer: outside, inner: coarse})
-        return machine.loads + machine.stores
-
-    best = _last(sizes, lambda outside: fits(outside, inner_sizes[0]))
-    if best < 0:
-        return None
-    # Of equal I/O, the smaller blocks.
-    tried = sorted(_largest(sizes[: best + 1], shape), key=lambda outside: (io(outside), outside))
-    # All of them fit where they were looked at. Should none fit everywhere, smaller ones do.
-    for outside in [*tried, *sizes[: best + 1][::-_TRIED], sizes[0]]:
-        widest = inner_sizes[max(_last(inner_sizes, partial(fits, outside)), 0)]
-        for inside in (widest, inner_sizes[0]):
-            if fits(outside, inside, None):
-                return {outer: outside, inner: inside}
-    return None
-
-
-def _axis(text: str) -> Axis:
-    return "queries" if text == "queries" else "keys"
-
-
-def _sizes(shape: MaskedShape, axis: Axis) -> list[int]:
-    """Sizes of outer blocks to choose from, ascending."""
-    mask = shape.outside(axis)
-    own = range(mask.period, mask.queries, mask.period) if mask.period > 1 else ()
-    return sorted({*distinct_blocks(mask.queries).tolist(), *own})
-
-
-def _largest(sizes: Sequence[int], shape: MaskedShape) -> Iterator[int]:
-    """The largest sizes, of any kind and of multiples of the mask's own blocks."""
-    whole = [size for size in sizes if size % shape.mask.period == 0]
-    yield from dict.fromkeys([*sizes[-_TRIED:], *whole[-_TRIED:]])
-
-
-def _last(sizes: Sequence[int], fits: Callable[[int], bool]) -> int:
-    """The last position that fits, where what comes before it fits too; -1 if none does."""
-    low, high = -1, len(sizes)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(sizes[middle]) else (low, middle)
-    return low

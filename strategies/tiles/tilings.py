@@ -136,8 +136,13 @@ class _Steps:
         return np.clip(np.searchsorted(self.high, x, side="right"), a, b) - a
 
 
+@lru_cache(maxsize=8)
+def _steps(mask: Staircase) -> _Steps:
+    return _Steps(mask)
+
+
 def _of_staircase(mask: Staircase, outside: int, inside: int, blocks: Ints) -> Tiling:
-    steps, n, extent = _Steps(mask), mask.queries, mask.keys
+    steps, n, extent = _steps(mask), mask.queries, mask.keys
     starts = blocks * outside
     ends = np.minimum(starts + outside, n)
     left, right = mask.low[starts], mask.high[ends - 1]
@@ -199,7 +204,7 @@ def _runs(edges: Ints, block: int) -> tuple[Ints, Ints]:
     extent = int(edges[-1])
     blocks = -(-extent // block)
     at = edges // block
-    starts = np.unique(np.concatenate([[0], at, at + 1, at + 2]))
+    starts = _distinct(np.concatenate([[0], at, at + 1, at + 2]))
     starts = starts[starts < blocks]
     return starts * block, np.diff(np.append(starts, blocks))
 
@@ -209,9 +214,16 @@ def _segments(edges: Ints, starts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
 
     Returns for each segment its size and its block, and for each cell its first segment and their number.
     """
-    cuts = np.unique(np.concatenate([edges, starts]))
+    cuts = _distinct(np.concatenate([edges, starts]))
     first = np.searchsorted(cuts, edges)
     return np.diff(cuts), _block_at(starts, cuts[:-1]), first[:-1], np.diff(first)
+
+
+def _distinct(values: Ints) -> Ints:
+    """The values, ascending, each once: as `np.unique`, which hashes first, and takes longer."""
+    ascending: Ints = np.sort(values)
+    distinct: Ints = ascending[np.append(True, ascending[1:] != ascending[:-1])]
+    return distinct
 
 
 def _block_at(starts: Ints, index: Ints) -> Ints:

@@ -41,6 +41,8 @@ class Step:
     kept : str
         The last of the block sizes, where it is a number of indices that stay, from 0 to all but one of its
         axis: the more, the less I/O and the higher the peak.
+    tiles : bool
+        For masked programs: whether the I/O depends on both block sizes.
     search : callable, optional
         ``search(shape, M)`` finds the block sizes, by option name, or None; a search over all of them by
         default.
@@ -51,6 +53,7 @@ class Step:
     label: str = ""
     when: Callable[[Shape], bool] | None = None
     kept: str = ""
+    tiles: bool = False
     search: Callable[[Shape, int], dict[str, int] | None] | None = None
 
     def option(self, block: str) -> str:
