@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,27 +13,36 @@ from pebble.cdag import CDAG
 from pebble.instance import Instance
 from pebble.moves import Op, unpack_arrays
 from pebble.referee import verify
-from pebble.result import Limit
+from pebble.result import Limit, Result
 from pebble.schedule import Schedule
+from solvers.progress import OnProgress, Progress
 from solvers.search.problem import MAX_VERTICES, Problem
 from solvers.search.solver import SEARCH
 from strategies.replaying import plan_io, prepare, replay
 
-__all__ = ["improve"]
+__all__ = ["STATES_ALL", "improve"]
 
 # States that the search may expand where no limit is given: on a whole graph, and on one window.
 _STATES_WHOLE = 2_000_000
 _STATES_WINDOW = 20_000
 _MEMORY_MB = 1024.0
 # Where no limit is given, windows of at most so many states in all are solved.
-_STATES_ALL = 2_000_000
+STATES_ALL = 2_000_000
 # Graphs of up to so many vertices that are not isolated are searched as a whole first.
 _WHOLE = 40
 # Computes per window; larger ones are seldom solved within their states.
 _WIDTHS = (8, 12, 16)
+# Seconds between reports while nothing is gained.
+_REPORT_EVERY = 0.5
 
 
-def improve(schedule: Schedule, limit: Limit | None = None, *, seed: int = 0) -> Schedule:
+def improve(
+    schedule: Schedule,
+    limit: Limit | None = None,
+    *,
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
+) -> Schedule:
     """A schedule that costs no more, found by exact search, or `schedule` itself.
 
     Parameters
@@ -42,14 +52,17 @@ def improve(schedule: Schedule, limit: Limit | None = None, *, seed: int = 0) ->
     limit : Limit, optional
         `time` in seconds, `nodes` in states expanded in all (2 million if neither is given; with `nodes`
         alone the result is reproducible), `memory_mb` of the search's tables, 1024 by default. `gap` plays a
-        part only where the whole graph is searched.
+        part only where the whole graph is searched. Ctrl-C is a limit too: what was found is returned.
     seed : int
+    on_progress : callable, optional
+        Called about twice a second, and whenever the schedule gets better.
 
     Returns
     -------
     Schedule
         Its claim is the referee's I/O cost. ``info["improved"]`` tells the I/O before and after, the windows
-        solved and the states expanded; ``info["optimal"]`` whether it is proved optimal.
+        solved, the states expanded and whether Ctrl-C ended it; ``info["optimal"]`` whether it is proved
+        optimal.
 
     Raises
     ------
@@ -73,33 +86,60 @@ def improve(schedule: Schedule, limit: Limit | None = None, *, seed: int = 0) ->
     (12, 10, True)
     """
     before = verify(schedule).io
-    run = _Run(schedule.instance, limit or Limit(), seed)
-    best, optimal = replace(schedule, claim=before), False
-    if Problem.of(schedule.instance).n <= _WHOLE:
-        best, optimal = run.whole(best)
-    if not optimal:
-        best = run.windows(best)
+    run = _Run(schedule.instance, limit or Limit(), seed, on_progress, replace(schedule, claim=before))
+    optimal = False
+    try:
+        if Problem.of(schedule.instance).n <= _WHOLE:
+            optimal = run.whole()
+        if not optimal:
+            run.windows()
+    except KeyboardInterrupt:
+        run.interrupted = True
+    best = run.best
     after = verify(best).io
     if after == before:
         best = replace(schedule, claim=before)
     else:
         best = replace(best, producer=f"{schedule.producer} improved", seed=seed)
-    counts = {"io": (before, after), "windows": run.solved, "states": run.states}
+    counts = {
+        "io": (before, after),
+        "windows": run.solved,
+        "states": run.states,
+        "interrupted": run.interrupted,
+    }
     return replace(best, claim=after, info={**schedule.info, "improved": counts, "optimal": optimal})
 
 
 @dataclass
 class _Run:
-    """What is left of the limits, and what was done."""
+    """The best schedule so far, what is left of the limits, and what was done."""
 
     instance: Instance
     limit: Limit
     seed: int
+    on_progress: OnProgress | None
+    best: Schedule
     states: int = 0
     solved: int = 0
+    interrupted: bool = False
 
     def __post_init__(self) -> None:
-        self.start = time.monotonic()
+        self.start = self.reported = time.monotonic()
+
+    def offer(self, schedule: Schedule) -> None:
+        """Keep `schedule` if it is better, and tell."""
+        if _claim(schedule) < _claim(self.best):
+            self.best = schedule
+            self.report(schedule)
+
+    def report(self, schedule: Schedule | None = None) -> None:
+        """Tell how things stand, unless nothing is new and the last report is recent."""
+        now = time.monotonic()
+        if self.on_progress is None or (schedule is None and now - self.reported < _REPORT_EVERY):
+            return
+        self.reported = now
+        seconds = now - self.start
+        self.on_progress(Progress("improve", seconds, self.states, io=_claim(self.best), schedule=schedule))
 
     def part(self, states: int, share: float) -> Limit | None:
         """A limit for one search: at most so many states and this share of the time; None if none is left."""
@@ -111,26 +151,27 @@ class _Run:
             seconds *= share
         nodes = self.limit.nodes
         if nodes is None and self.limit.time is None:
-            nodes = _STATES_ALL
+            nodes = STATES_ALL
         if nodes is not None:
             states = min(states, nodes - self.states)
         return None if states <= 0 else Limit(seconds, states, self.limit.memory_mb or _MEMORY_MB)
 
-    def whole(self, schedule: Schedule) -> tuple[Schedule, bool]:
-        """Search the whole graph: the better schedule, and whether it is proved optimal."""
+    def whole(self) -> bool:
+        """Search the whole graph; whether the best schedule is proved optimal."""
         part = self.part(_STATES_WHOLE, 0.7)
         if part is None:
-            return schedule, False
-        result = SEARCH(
-            self.instance, limit=replace(part, gap=self.limit.gap), seed=self.seed, upper=schedule
-        )
-        self.states += int(result.stats["states"])
+            return False
+        part = replace(part, gap=self.limit.gap)
+        result = self._search(self.instance, part, on_progress=self.on_progress, upper=self.best)
         assert result.schedule is not None
-        return result.schedule, result.status.value == "optimal"
+        self.offer(replace(result.schedule, claim=result.io))
+        self._stop_if_interrupted(result)
+        return result.status.value == "optimal"
 
-    def windows(self, schedule: Schedule) -> Schedule:
+    def windows(self) -> None:
         """Solve windows until a round over all of them gains nothing or the limit is reached."""
-        around = _Around(replay(self.instance, schedule.order()))
+        around = _Around(replay(self.instance, self.best.order()))
+        self.offer(around.schedule)
         gained = True
         while gained:
             gained = False
@@ -139,15 +180,27 @@ class _Run:
                 while first < len(around.order):
                     part = self.part(_STATES_WINDOW, 1.0)
                     if part is None:
-                        return min(schedule, around.schedule, key=_claim)
+                        return
                     shorter = self._spliced(around, first, min(first + width, len(around.order)), part)
+                    self.report()
                     first += width // 2
                     if shorter is None:
                         continue
                     io = plan_io(prepare(self.instance.cdag, shorter, self.instance.rules), self.instance.M)
                     if io < _claim(around.schedule):
                         around, gained = _Around(replay(self.instance, shorter)), True
-        return min(schedule, around.schedule, key=_claim)
+                        self.offer(around.schedule)
+
+    def _search(self, instance: Instance, limit: Limit, **how: Any) -> Result:
+        result = SEARCH(instance, limit=limit, seed=self.seed, **how)
+        self.states += max(1, int(result.stats["states"]))
+        return result
+
+    @staticmethod
+    def _stop_if_interrupted(result: Result) -> None:
+        """The search takes Ctrl-C for a limit, and then returns as it does at any other."""
+        if result.limit_hit == "interrupted":
+            raise KeyboardInterrupt
 
     def _spliced(self, around: _Around, first: int, last: int, limit: Limit) -> NDArray[np.int64] | None:
         """The order with the computes ``first..last - 1`` in the sequence that is optimal for them alone."""
@@ -155,8 +208,8 @@ class _Run:
         if window is None:
             return None
         instance, vertices = window
-        result = SEARCH(instance, limit=limit, seed=self.seed)
-        self.states += max(1, int(result.stats["states"]))
+        result = self._search(instance, limit)
+        self._stop_if_interrupted(result)
         self.solved += 1
         assert result.schedule is not None
         inside = vertices[result.schedule.order()]

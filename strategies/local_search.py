@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["search_order"]
 
 # Temperatures in words of I/O; most moves change it by one to three.
-_HOTTEST, _COLDEST = 0.6, 0.12
+_HOTTEST, _COLDEST = 0.35, 0.05
 # Blocks are moved no further than this many positions.
 _WIDEST = 4096
 # The temperature falls in so many steps, and the order is replayed in full after each.

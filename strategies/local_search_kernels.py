@@ -48,7 +48,7 @@ def search(
         if taken == 0 or (taken == size and not groups):
             # Nothing has moved.
             continue
-        start = max(0, low - 2 * M) // stride * stride
+        start = max(0, low - M) // stride * stride
         end = high + 1
         stop = end
         if groups:

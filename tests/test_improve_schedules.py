@@ -17,6 +17,7 @@ from pebble.instance import Instance
 from pebble.result import Limit
 from pebble.schedule import Schedule
 from solvers.improving import _Around
+from solvers.progress import Progress
 from strategies.replaying import replay
 from tests.oracle import RULE_SETS, oracle_values
 
@@ -87,6 +88,49 @@ def test_limits_hold() -> None:
     same = solvers.improve(given, Limit(time=0.0))
     assert np.array_equal(same.moves, given.moves)
     assert solvers.improve(given, Limit(nodes=1)).info["improved"]["states"] <= 10
+
+
+@pytest.mark.parametrize(("spec", "M"), [("pyramid:6", 4), ("random-layered:w=8,d=12,seed=1", 4)])
+def test_ctrl_c_keeps_what_was_found(spec: str, M: int) -> None:
+    """At the first better schedule: from the search of the whole graph, and from a window."""
+    given = played(spec, M, "belady:order=natural")
+    before = pebble.verify(given).io
+
+    def interrupt(progress: Progress) -> None:
+        if progress.io is not None and progress.io < before:
+            raise KeyboardInterrupt
+
+    best = solvers.improve(given, Limit(nodes=200_000), on_progress=interrupt)
+    assert best.info["improved"]["interrupted"]
+    assert not best.info["optimal"]
+    assert pebble.verify(best).io == best.claim < before
+
+
+def test_progress_is_told() -> None:
+    given = played("random-layered:w=8,d=12,seed=1", 4, "belady:order=natural")
+    told: list[Progress] = []
+    best = solvers.improve(given, Limit(nodes=100_000), on_progress=told.append)
+    costs = [progress.io for progress in told if progress.schedule is not None]
+    assert len(costs) > 1
+    assert costs == sorted(costs, reverse=True)  # type: ignore[type-var]
+    assert costs[-1] == best.claim
+    assert not best.info["improved"]["interrupted"]
+    assert [progress.states for progress in told] == sorted(progress.states for progress in told)
+
+
+def test_the_command_ends_with_130_and_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pebble.cli.main import app
+
+    def stopped(*args: object, **how: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("solvers.improving.SEARCH", stopped)
+    command = ["play", "grid:9x9", "-M", "4", "-s", "belady", "--improve", "--json", "-q"]
+    told = CliRunner().invoke(app, command)
+    assert told.exit_code == 130
+    rows = json.loads(told.stdout)["results"]
+    assert [row["strategy"] for row in rows] == ["belady", "belady improved"]
+    assert rows[1]["io"] <= rows[0]["io"]
 
 
 def test_an_illegal_schedule_is_refused() -> None:

@@ -89,24 +89,33 @@ def whole(value: object) -> str:
 class Steps:
     """How far a long command is; says nothing by itself."""
 
-    def step(self, text: str) -> None:
-        """Say what is being done now."""
+    def step(self, text: str, share: float | None = None) -> None:
+        """Say what is being done now, and what share of it is done where that is known."""
 
 
 @contextmanager
 def progress(*, quiet: bool) -> Iterator[Steps]:
-    """A spinner on standard error, where that is a terminal and the user did not ask for quiet."""
+    """A spinner on standard error, where that is a terminal and the user did not ask for quiet.
+
+    A bar goes with it once a step says what share of it is done.
+    """
     if quiet or not sys.stderr.isatty():
         yield Steps()
         return
     from rich.console import Console
     from rich.markup import escape
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
-    with Console(stderr=True).status("working") as status:
+    console = Console(stderr=True)
+    spinner = SpinnerColumn(), TextColumn("{task.description}")
+    with Progress(*spinner, console=console, transient=True) as shown:
+        task = shown.add_task("working", total=1.0)
+        bar = BarColumn(bar_width=30)
 
         class Spinner(Steps):
-            def step(self, text: str) -> None:
-                status.update(escape(text))
+            def step(self, text: str, share: float | None = None) -> None:
+                shown.columns = spinner if share is None else (*spinner, bar)
+                shown.update(task, description=escape(text), completed=min(share or 0.0, 0.999))
 
         yield Spinner()
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pebble.instance import Instance
     from pebble.result import Limit
     from pebble.schedule import Schedule
+    from solvers.progress import OnProgress, Progress
 
 __all__ = ["play"]
 
@@ -177,9 +178,9 @@ def _compare(
         options = parse_strategy(name)[1] | dict(schedule.info)
         comparison.add(name, cost, verified=True, seconds=seconds, options=options, schedule=schedule)
         if improve:
-            steps.step(f"M={instance.M:,}: {name}, improved")
             start = time.perf_counter()
-            better = solvers.improve(schedule, limit, seed=seed)
+            told = _told(steps, f"M={instance.M:,}: {name}, improved", cost.io, limit)
+            better = solvers.improve(schedule, limit, seed=seed, on_progress=told)
             seconds = time.perf_counter() - start
             comparison.add(
                 f"{name} improved",
@@ -189,9 +190,26 @@ def _compare(
                 options={"optimal": better.info["optimal"]},
                 schedule=better,
             )
+            if better.info["improved"]["interrupted"]:
+                raise KeyboardInterrupt
     if comparison.played:
         steps.step(f"M={instance.M:,}: lower bounds")
         comparison.bound = solvers.best_bound(instance)
+
+
+def _told(steps: Steps, text: str, before: int, limit: Limit | None) -> OnProgress:
+    """What says how far `improve` is: by the time it has, else by the states that it may expand."""
+    from solvers.improving import STATES_ALL
+
+    seconds = None if limit is None else limit.time
+    steps.step(text, 0.0)
+
+    def say(progress: Progress) -> None:
+        share = progress.states / STATES_ALL if seconds is None else progress.seconds / max(seconds, 1e-9)
+        now = "" if progress.io is None else f", {before:,} I/Os down to {min(before, progress.io):,}"
+        steps.step(f"{text}{now}", share)
+
+    return say
 
 
 def _save(schedule: Schedule, loaded: LoadedGraph, output: Path, embed: bool, quiet: bool) -> None:
