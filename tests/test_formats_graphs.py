@@ -223,7 +223,7 @@ def graphs(draw: st.DrawFn) -> CDAG:
     return CDAG.from_edges(n, chosen, labels=labels, weights=weights, outputs=outputs)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(graphs())
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, g: CDAG) -> None:
     folder = tmp_path_factory.getbasetemp()

@@ -102,9 +102,12 @@ _ODD = (
 
 
 @pytest.mark.parametrize("name", WRITABLE)
-def test_500_random_graphs(name: str) -> None:
-    rng = random.Random(7)
-    for i in range(500):
+@pytest.mark.parametrize(
+    ("first", "last"), [(0, 100), pytest.param(100, 500, marks=pytest.mark.slow)], ids=["100", "500"]
+)
+def test_random_graphs(name: str, first: int, last: int) -> None:
+    for i in range(first, last):
+        rng = random.Random(i)
         cdag = random_graph(rng)
         try:
             check(cdag, name)

@@ -12,9 +12,14 @@ from pebble.errors import FormatError
 __all__ = ["JsonText"]
 
 _BLANKS = re.compile(r"[ \t\n\r]*+")
-_ATOM = re.compile(
-    r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"|-?+\d++(?:\.\d++)?+(?:[eE][-+]?\d++)?+|true|false|null|NaN|-?Infinity'
-)
+_STRING = r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"'
+_FLAT = rf"{_STRING}|-?+\d++(?:\.\d++)?+(?:[eE][-+]?\d++)?+|true|false|null|NaN|-?+Infinity"
+_ATOM = re.compile(_FLAT)
+# Whole runs of what holds nothing, each with its comma: skipped at once.
+_HOLLOW = rf"(?:{_FLAT}|\[\s*+\]|\{{\s*+\}})\s*+,\s*+"
+_ITEMS = re.compile(rf"(?:{_HOLLOW})*+")
+_MEMBERS = re.compile(rf"(?:{_STRING}\s*+:\s*+{_HOLLOW})*+")
+_DEEPEST = 1000
 _DECODE = json.JSONDecoder().raw_decode
 
 
@@ -119,6 +124,8 @@ class JsonText:
             if sign in ("{", "["):
                 self.at += 1
                 closers += b"}" if sign == "{" else b"]"
+                if len(closers) > _DEEPEST:
+                    raise FormatError(self.file, "the JSON is nested too deeply", self.line())
                 if self.peek() != chr(closers[-1]):
                     self._skip_key(closers)
                     continue
@@ -136,6 +143,10 @@ class JsonText:
             self._skip_key(closers)
 
     def _skip_key(self, closers: bytearray) -> None:
+        """Go past flat items, and past the key of one that is not, where an item may begin."""
+        run = _MEMBERS if closers[-1:] == b"}" else _ITEMS
+        self.peek()
+        self.at = run.match(self.text, self.at).end()  # type: ignore[union-attr]
         if closers[-1:] != b"}":
             return
         match = _ATOM.match(self.text, self.at) if self.peek() == '"' else None
