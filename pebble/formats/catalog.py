@@ -79,11 +79,9 @@ def detect(data: bytes, file: str) -> tuple[str, bool]:
     Raises
     ------
     FormatError
-        The file is empty, binary, or a schedule.
+        The file is binary, or a schedule.
     """
     head = data[:_HEAD].removeprefix(_BOM).lstrip()
-    if not head and not data.removeprefix(_BOM).strip():
-        raise FormatError(file, "the file is empty: write one edge 'u v' per line, or another format's text")
     if head.startswith(SCHEDULE.encode()):
         raise FormatError(file, "this is a schedule, not a graph: 'pebble verify' referees it", 1)
     for name, sign in _SIGNS:

@@ -61,6 +61,8 @@ def parse_graph(data: bytes, file: str, *, format: str | None = None) -> CDAG:
     if data.startswith(GZIP_MAGIC):
         data = _unpacked(data, file)
     data = data.removeprefix(_BOM)
+    if not data.strip():
+        raise FormatError(file, "the file is empty: write one edge 'u v' per line, or another format's text")
     name, sure = detect(data, file) if format is None else (REGISTRY.info(format).name, True)
     try:
         return REGISTRY.get(name).parse(data, file)
