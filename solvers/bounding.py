@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from graphs.spec import GraphSpec
 from pebble.instance import Instance
@@ -11,7 +11,7 @@ from pebble.rules import Rules
 from solvers.catalog import BOUNDS
 from solvers.lower_bounds.protocol import LowerBound, Subject
 
-__all__ = ["best_bound", "bounds"]
+__all__ = ["best_bound", "best_first", "bounds"]
 
 _NOTHING = Bound(0, "none", "any graph", "I/Os are not negative")
 
@@ -25,6 +25,7 @@ def bounds(
     include_asymptotic: bool = False,
     expensive: bool = False,
     limit: Limit | None = None,
+    on_bound: Callable[[Bound], object] | None = None,
 ) -> list[Bound]:
     """Every lower bound that applies, best first.
 
@@ -44,6 +45,8 @@ def bounds(
         Also bounds that cost much on a graph of this size (maximum flows, eigenvalues, searches).
     limit : Limit, optional
         For the bounds that search, each.
+    on_bound : callable, optional
+        Called with each bound as soon as it is there, so that an interrupt leaves those found so far.
 
     Returns
     -------
@@ -85,6 +88,13 @@ def bounds(
             continue
         if names is not None or value.value > 0 or name == "compulsory":
             found.append(value)
+            if on_bound is not None:
+                on_bound(value)
+    return best_first(found)
+
+
+def best_first(found: Iterable[Bound]) -> list[Bound]:
+    """Certificates first, each kind in falling order of value."""
     return sorted(found, key=lambda b: (not b.certificate, -b.value))
 
 

@@ -263,3 +263,35 @@ def test_pebble_bound_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_pebble_bound_of_nothing_that_applies(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bound", "fft:8", "-M", "4", "--bounds", "spectral"]) == 3
     assert "none of the bounds applies" in capsys.readouterr().err
+
+
+def test_pebble_bound_below_the_least_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bound", "matmul:2x2x2,sums=flat", "-M", "2", "--json"]) == 1
+    out = capsys.readouterr()
+    document = json.loads(out.out)
+    assert (document["status"], document["least_M"], document["bounds"]) == ("infeasible", 3, [])
+    assert f"vertex {document['vertex']}" in document["reason"]
+    assert document["reason"] in out.err
+    # One feasible size is enough for a result, and the other is told of all the same.
+    assert main(["bound", "fft:8", "-M", "2..3"]) == 0
+    out = capsys.readouterr()
+    assert "dominators" in out.out
+    assert "infeasible" in out.err
+    assert "M=2" in out.err
+
+
+def test_an_interrupt_leaves_the_bounds_found_so_far(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(subject: object, limit: object) -> Bound:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(solvers.BOUNDS.get("dominators").__dict__, "compute", interrupted)
+    assert main(["bound", "fft:8", "-M", "3,4", "--json"]) == 130
+    out = capsys.readouterr()
+    first, *rest = json.loads(out.out)
+    assert rest == []
+    names = [bound["name"] for bound in first["bounds"]]
+    assert "compulsory" in names
+    assert "dominators" not in names
+    assert "these are the bounds so far" in out.err
