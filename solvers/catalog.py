@@ -90,6 +90,12 @@ for _name, _target, _requires, _summary in [
         "any graph, one-shot: what must be alive when a vertex is computed",
     ),
     (
+        "full-memory",
+        "full_memory:FULL_MEMORY",
+        ("numba",),
+        "any graph: what comes back after computes that fill fast memory",
+    ),
+    (
         "spectral",
         "spectral:SPECTRAL",
         ("scipy",),
