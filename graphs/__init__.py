@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from graphs.attention import attention_forward as attention_forward
     from graphs.attention import attention_gradient as attention_gradient
     from graphs.catalog import build as build
+    from graphs.jax_tracing import from_jax as from_jax
     from graphs.linear_algebra import cholesky as cholesky
     from graphs.linear_algebra import dot as dot
     from graphs.linear_algebra import lu as lu
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "graphs.attention": ["a1xa2t", "attention_backward", "attention_forward", "attention_gradient"],
     "graphs.catalog": ["build"],
+    "graphs.jax_tracing": ["from_jax"],
     "graphs.linear_algebra": ["cholesky", "dot", "lu", "matmul", "matvec"],
     "graphs.listing": ["info", "names", "register"],
     "graphs.random_graphs": ["random", "random_layered"],

@@ -7,6 +7,7 @@ Traced values stand for finite numbers, so −∞, with which scores are masked,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -32,8 +33,8 @@ class ConstantRule(NamedTuple):
         The constant to store, from c.
     neutral : float, optional
         The c for which the result is x itself.
-    absorbing : tuple of float, optional
-        A c for which the result is a constant whatever x is, and that constant.
+    absorbing : tuple of pairs of float
+        Each c for which the result is a constant whatever x is, and that constant.
     special : tuple of float and ScalarOp, optional
         A c for which an operation without a constant does the same.
     """
@@ -41,23 +42,31 @@ class ConstantRule(NamedTuple):
     op: ScalarOp
     convert: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     neutral: float | None = None
-    absorbing: tuple[float, float] | None = None
+    absorbing: tuple[tuple[float, float], ...] = ()
     special: tuple[float, ScalarOp] | None = None
 
 
 class BinaryRule(NamedTuple):
-    """A ufunc of two operands; `repeated` None means that f(x, x) is x, and a missing rule is unsupported."""
+    """A ufunc of two operands; a missing rule is unsupported.
+
+    `repeated` is the op of f(x, x), or the constant that f(x, x) is, or None where it is x itself.
+    """
 
     ufunc: np.ufunc
     op: ScalarOp | None
-    repeated: ScalarOp | None
+    repeated: ScalarOp | float | None
     constant_right: ConstantRule
     constant_left: ConstantRule | None
 
 
-_PLUS = ConstantRule(ScalarOp.ADD_CONST, neutral=0.0, absorbing=(-np.inf, -np.inf))
-_TIMES = ConstantRule(ScalarOp.MUL_CONST, neutral=1.0, absorbing=(0.0, 0.0))
-_AT_LEAST = ConstantRule(ScalarOp.MAX_CONST, neutral=-np.inf, absorbing=(np.inf, np.inf))
+_PLUS = ConstantRule(ScalarOp.ADD_CONST, neutral=0.0, absorbing=((-np.inf, -np.inf),))
+_TIMES = ConstantRule(ScalarOp.MUL_CONST, neutral=1.0, absorbing=((0.0, 0.0),))
+_AT_LEAST = ConstantRule(ScalarOp.MAX_CONST, neutral=-np.inf, absorbing=((np.inf, np.inf),))
+_AT_MOST = ConstantRule(ScalarOp.MIN_CONST, neutral=np.inf, absorbing=((-np.inf, -np.inf),))
+_NEVER = ((np.inf, 0.0), (-np.inf, 0.0))
+_ABOVE = ((np.inf, 0.0), (-np.inf, 1.0))
+_BELOW = ((np.inf, 1.0), (-np.inf, 0.0))
+_EQUALS = ConstantRule(ScalarOp.EQUAL_CONST, absorbing=_NEVER)
 
 BINARY: dict[str, BinaryRule] = {
     "add": BinaryRule(np.add, ScalarOp.ADD, ScalarOp.DOUBLE, _PLUS, _PLUS),
@@ -66,7 +75,7 @@ BINARY: dict[str, BinaryRule] = {
         ScalarOp.SUB,
         ScalarOp.ZERO,
         ConstantRule(ScalarOp.ADD_CONST, convert=np.negative, neutral=0.0),
-        ConstantRule(ScalarOp.RSUB_CONST, absorbing=(-np.inf, -np.inf), special=(0.0, ScalarOp.NEG)),
+        ConstantRule(ScalarOp.RSUB_CONST, absorbing=((-np.inf, -np.inf),), special=(0.0, ScalarOp.NEG)),
     ),
     "multiply": BinaryRule(np.multiply, ScalarOp.MUL, ScalarOp.SQUARE, _TIMES, _TIMES),
     "divide": BinaryRule(
@@ -74,24 +83,54 @@ BINARY: dict[str, BinaryRule] = {
         ScalarOp.DIV,
         ScalarOp.ONE,
         ConstantRule(ScalarOp.DIV_CONST, neutral=1.0),
-        ConstantRule(ScalarOp.RDIV_CONST, absorbing=(0.0, 0.0)),
+        ConstantRule(ScalarOp.RDIV_CONST, absorbing=((0.0, 0.0),)),
     ),
     "maximum": BinaryRule(np.maximum, ScalarOp.MAX, None, _AT_LEAST, _AT_LEAST),
     "power": BinaryRule(
         np.power,
         None,
         None,
-        ConstantRule(ScalarOp.POW_CONST, neutral=1.0, absorbing=(0.0, 1.0), special=(2.0, ScalarOp.SQUARE)),
+        ConstantRule(
+            ScalarOp.POW_CONST, neutral=1.0, absorbing=((0.0, 1.0),), special=(2.0, ScalarOp.SQUARE)
+        ),
         None,
     ),
+    "minimum": BinaryRule(np.minimum, ScalarOp.MIN, None, _AT_MOST, _AT_MOST),
+    "greater": BinaryRule(
+        np.greater,
+        ScalarOp.GREATER,
+        0.0,
+        ConstantRule(ScalarOp.GREATER_CONST, absorbing=_ABOVE),
+        ConstantRule(ScalarOp.LESS_CONST, absorbing=_BELOW),
+    ),
+    "greater_equal": BinaryRule(
+        np.greater_equal,
+        ScalarOp.GREATER_EQUAL,
+        1.0,
+        ConstantRule(ScalarOp.GREATER_EQUAL_CONST, absorbing=_ABOVE),
+        ConstantRule(ScalarOp.LESS_EQUAL_CONST, absorbing=_BELOW),
+    ),
+    "equal": BinaryRule(np.equal, ScalarOp.EQUAL, 1.0, _EQUALS, _EQUALS),
 }
 
-UNARY: dict[str, tuple[np.ufunc, ScalarOp]] = {
+
+def _logistic(x: Any) -> Any:
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+UNARY: dict[str, tuple[Callable[..., Any], ScalarOp]] = {
     "negative": (np.negative, ScalarOp.NEG),
     "exp": (np.exp, ScalarOp.EXP),
     "log": (np.log, ScalarOp.LOG),
     "sqrt": (np.sqrt, ScalarOp.SQRT),
     "square": (np.square, ScalarOp.SQUARE),
+    "tanh": (np.tanh, ScalarOp.TANH),
+    "logistic": (_logistic, ScalarOp.LOGISTIC),
+    "sin": (np.sin, ScalarOp.SIN),
+    "cos": (np.cos, ScalarOp.COS),
+    "absolute": (np.absolute, ScalarOp.ABS),
+    "sign": (np.sign, ScalarOp.SIGN),
+    "erf": (np.vectorize(math.erf, otypes=[np.float64]), ScalarOp.ERF),
 }
 
 
@@ -146,7 +185,7 @@ def _all_values(ids: Ints) -> bool:
     return ids.size == 0 or int(ids.min()) >= 0
 
 
-def _fold(ufunc: np.ufunc, *constants: NDArray[np.float64]) -> NDArray[np.float64]:
+def _fold(ufunc: Callable[..., Any], *constants: NDArray[np.float64]) -> NDArray[np.float64]:
     # A mask of -inf is an ordinary constant: folding log(0) or exp(-inf) is no cause for a warning.
     with np.errstate(all="ignore"):
         folded: NDArray[np.float64] = ufunc(*constants)
@@ -156,8 +195,9 @@ def _fold(ufunc: np.ufunc, *constants: NDArray[np.float64]) -> NDArray[np.float6
 def _with_scalar(tape: Tape, rule: ConstantRule, ids: Ints, c: float) -> Ints:
     if rule.neutral is not None and c == rule.neutral:
         return ids
-    if rule.absorbing is not None and c == rule.absorbing[0]:
-        return np.broadcast_to(tape.lift(rule.absorbing[1]), ids.shape)
+    for absorbed, result in rule.absorbing:
+        if c == absorbed:
+            return np.broadcast_to(tape.lift(result), ids.shape)
     if rule.special is not None and c == rule.special[0]:
         return _uniform(tape, rule.special[1], ids.shape, ids)
     stored = c if rule.convert is None else float(rule.convert(np.array(c)))
@@ -201,11 +241,11 @@ def _mixed(tape: Tape, rule: BinaryRule, a: Ints, b: Ints) -> Ints:
             )
     else:
         op[~(const_a | const_b)] = rule.op
-        if rule.repeated is None:
-            made[repeated] = False
-            result[repeated] = a[repeated]
-        else:
+        if isinstance(rule.repeated, ScalarOp):
             op[repeated] = rule.repeated
+        else:
+            made[repeated] = False
+            result[repeated] = a[repeated] if rule.repeated is None else tape.lift(rule.repeated)
 
     pairs = np.column_stack((first, second))[made]
     codes = pairs[pairs >= 0]
@@ -245,7 +285,7 @@ def _constant_side(
         hits = c == rule.neutral
         made[where[hits]] = False
         result[where[hits]] = values[hits]
-    if rule.absorbing is not None:
-        hits = c == rule.absorbing[0]
+    for absorbed, constant in rule.absorbing:
+        hits = c == absorbed
         made[where[hits]] = False
-        result[where[hits]] = tape.lift(rule.absorbing[1])
+        result[where[hits]] = tape.lift(constant)

@@ -20,8 +20,8 @@ __all__ = ["TracedArray", "as_codes", "reduce"]
 
 SUPPORTED = (
     "supported are + - * / @, negative, exp, log, sqrt, square, reciprocal, power with a constant exponent, "
-    "maximum, where on a fixed mask, sum, mean, max, dot, einsum, and rearranging (indexing, reshape, "
-    "transpose, concatenate, …)"
+    "tanh, sin, cos, absolute, sign, maximum, minimum, where on a fixed mask, sum, mean, max, dot, einsum, "
+    "and rearranging (indexing, reshape, transpose, concatenate, …)"
 )
 
 
@@ -104,6 +104,11 @@ class TracedArray(NDArrayOperatorsMixin):
             raise UnsupportedFunctionError(
                 f"np.{name} with {', '.join(kwargs)}= cannot be traced: call it without"
             )
+        if name in ("greater", "greater_equal", "less", "less_equal", "equal", "not_equal"):
+            raise UnsupportedFunctionError(
+                f"np.{name} of a traced array has no CDAG form: a graph cannot depend on values; "
+                "use np.where on a fixed ndarray mask, or np.maximum"
+            )
         if name in elementwise.UNARY:
             return TracedArray(self.tape, elementwise.apply_unary(self.tape, name, self.ids))
         if name == "positive":
@@ -117,11 +122,6 @@ class TracedArray(NDArrayOperatorsMixin):
         if name == "matmul":
             left, right = (as_codes(self.tape, x, name) for x in inputs)
             return TracedArray(self.tape, matmul(self.tape, left, right))
-        if name in ("greater", "greater_equal", "less", "less_equal", "equal", "not_equal"):
-            raise UnsupportedFunctionError(
-                f"np.{name} of a traced array has no CDAG form: a graph cannot depend on values; "
-                "use np.where on a fixed ndarray mask, or np.maximum"
-            )
         raise UnsupportedFunctionError(f"np.{name} has no CDAG form; {SUPPORTED}")
 
     def __array_function__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ def named(name: str, array: A) -> A:
     """Name an intermediate array of a traced function; returns it unchanged.
 
     In the CDAG, ``tensors[name]`` are its vertices: -1 for entries that are constants or that no returned
-    array needs. On an ndarray the call does nothing, so that the function still computes numbers.
+    array needs. On an ndarray the call does nothing, so that the function still computes numbers. A JAX array
+    gets the name for `graphs.from_jax`.
 
     Raises
     ------
@@ -40,6 +41,10 @@ def named(name: str, array: A) -> A:
     """
     if isinstance(array, TracedArray):
         _name(array.tape, name, array.ids)
+    elif type(array).__module__.partition(".")[0] in ("jax", "jaxlib"):
+        from jax.ad_checkpoint import checkpoint_name
+
+        return cast(A, checkpoint_name(array, name))
     return array
 
 
@@ -57,9 +62,10 @@ def trace(
     ----------
     fn : callable
         Takes the named arrays as keyword arguments and returns an array, or a tuple, list or dict of arrays.
-        It may use + - * / @ and their functions, exp, log, sqrt, square, powers with a constant exponent,
-        maximum, `numpy.where` on fixed masks, sums, means and maxima over axes, dot, einsum of one or two
-        operands, and whatever moves entries without computing (indexing, reshape, transpose, concatenate, …).
+        It may use + - * / @ and their functions, exp, log, sqrt, square, tanh, sin, cos, absolute, sign,
+        powers with a constant exponent, maximum, minimum, `numpy.where` on fixed masks, sums, means and
+        maxima over axes, dot, einsum of one or two operands, and whatever moves entries without computing
+        (indexing, reshape, transpose, concatenate, …).
     sums : {"chain", "tree", "flat"}
         How k terms are added: one after another, in a balanced tree, or in one vertex of in-degree k.
         `graphs.sums` describes the order of the vertices.

@@ -22,7 +22,9 @@ Array = NDArray[np.float64]
 _ARITY = np.ones(len(ScalarOp), dtype=np.int64)
 _ARITY[ScalarOp.INPUT] = 0
 _ARITY[[ScalarOp.ADD, ScalarOp.SUB, ScalarOp.MUL, ScalarOp.DIV, ScalarOp.MAX, ScalarOp.FMA_SQUARE]] = 2
-_ARITY[ScalarOp.FMA] = 3
+_ARITY[[ScalarOp.MIN, ScalarOp.GREATER, ScalarOp.GREATER_EQUAL, ScalarOp.EQUAL]] = 2
+_ARITY[[ScalarOp.SELECT_ELSE_CONST, ScalarOp.SELECT_THEN_CONST]] = 2
+_ARITY[[ScalarOp.FMA, ScalarOp.SELECT]] = 3
 _ARITY[[ScalarOp.SUM, ScalarOp.MAX_ALL]] = -1
 _WITH_CONSTANT = (
     ScalarOp.POW_CONST,
@@ -32,6 +34,14 @@ _WITH_CONSTANT = (
     ScalarOp.DIV_CONST,
     ScalarOp.RDIV_CONST,
     ScalarOp.MAX_CONST,
+    ScalarOp.MIN_CONST,
+    ScalarOp.GREATER_CONST,
+    ScalarOp.GREATER_EQUAL_CONST,
+    ScalarOp.LESS_CONST,
+    ScalarOp.LESS_EQUAL_CONST,
+    ScalarOp.EQUAL_CONST,
+    ScalarOp.SELECT_ELSE_CONST,
+    ScalarOp.SELECT_THEN_CONST,
 )
 
 

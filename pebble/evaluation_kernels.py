@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numba
@@ -31,11 +32,47 @@ _MAX_CONST, _SUM, _MAX_ALL, _ZERO, _ONE, _COPY = map(
     (ScalarOp.MAX_CONST, ScalarOp.SUM, ScalarOp.MAX_ALL, ScalarOp.ZERO, ScalarOp.ONE, ScalarOp.COPY),
 )
 
+_MIN, _MIN_CONST, _TANH, _LOGISTIC, _SIN, _COS, _ABS, _SIGN, _ERF = map(
+    int,
+    (
+        ScalarOp.MIN,
+        ScalarOp.MIN_CONST,
+        ScalarOp.TANH,
+        ScalarOp.LOGISTIC,
+        ScalarOp.SIN,
+        ScalarOp.COS,
+        ScalarOp.ABS,
+        ScalarOp.SIGN,
+        ScalarOp.ERF,
+    ),
+)
+_GREATER, _GREATER_EQUAL, _EQUAL, _GREATER_CONST, _GREATER_EQUAL_CONST, _LESS_CONST, _LESS_EQUAL_CONST = map(
+    int,
+    (
+        ScalarOp.GREATER,
+        ScalarOp.GREATER_EQUAL,
+        ScalarOp.EQUAL,
+        ScalarOp.GREATER_CONST,
+        ScalarOp.GREATER_EQUAL_CONST,
+        ScalarOp.LESS_CONST,
+        ScalarOp.LESS_EQUAL_CONST,
+    ),
+)
+_EQUAL_CONST, _SELECT, _SELECT_ELSE_CONST, _SELECT_THEN_CONST = map(
+    int, (ScalarOp.EQUAL_CONST, ScalarOp.SELECT, ScalarOp.SELECT_ELSE_CONST, ScalarOp.SELECT_THEN_CONST)
+)
+
 
 @numba.njit(cache=True, nogil=True)
 def _maximum(a: float, b: float) -> float:
     """The larger of two, NaN if either is: what NumPy's maximum says."""
     return a if a >= b or a != a else b
+
+
+@numba.njit(cache=True, nogil=True)
+def _minimum(a: float, b: float) -> float:
+    """The smaller of two, NaN if either is."""
+    return a if a <= b or a != a else b
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")
@@ -96,7 +133,54 @@ def _apply(op: int, x: NDArray[np.float64], k: int, c: float) -> Any:
         return a - a
     if op == _ONE:
         return a / a
+    if op >= _MIN:
+        return _apply_further(op, x, c)
     return a
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _apply_further(op: int, x: NDArray[np.float64], c: float) -> Any:
+    """The ops from MIN on: further functions, comparisons (1 or 0) and selections."""
+    a = x[0]
+    if op == _MIN:
+        return _minimum(a, x[1])
+    if op == _MIN_CONST:
+        return _minimum(a, c)
+    if op == _TANH:
+        return math.tanh(a)
+    if op == _LOGISTIC:
+        return 1.0 / (1.0 + math.exp(-a))
+    if op == _SIN:
+        return math.sin(a)
+    if op == _COS:
+        return math.cos(a)
+    if op == _ABS:
+        return abs(a)
+    if op == _SIGN:
+        return a if a != a else (1.0 if a > 0.0 else -1.0 if a < 0.0 else 0.0)
+    if op == _ERF:
+        return math.erf(a)
+    if op == _SELECT:
+        return x[1] if a != 0.0 else x[2]
+    if op == _SELECT_ELSE_CONST:
+        return x[1] if a != 0.0 else c
+    if op == _SELECT_THEN_CONST:
+        return c if a != 0.0 else x[1]
+    if op == _GREATER:
+        return 1.0 if a > x[1] else 0.0
+    if op == _GREATER_EQUAL:
+        return 1.0 if a >= x[1] else 0.0
+    if op == _EQUAL:
+        return 1.0 if a == x[1] else 0.0
+    if op == _GREATER_CONST:
+        return 1.0 if a > c else 0.0
+    if op == _GREATER_EQUAL_CONST:
+        return 1.0 if a >= c else 0.0
+    if op == _LESS_CONST:
+        return 1.0 if a < c else 0.0
+    if op == _LESS_EQUAL_CONST:
+        return 1.0 if a <= c else 0.0
+    return 1.0 if a == c else 0.0
 
 
 @numba.njit(cache=True, nogil=True)

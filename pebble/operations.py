@@ -40,3 +40,24 @@ class ScalarOp(enum.IntEnum):
     ZERO = 23  # a - a
     ONE = 24  # a / a
     COPY = 25  # a
+    MIN = 26  # min(a, b)
+    MIN_CONST = 27  # min(a, c)
+    TANH = 28
+    LOGISTIC = 29  # 1 / (1 + exp(-a))
+    SIN = 30
+    COS = 31
+    ABS = 32
+    SIGN = 33  # -1, 0 or 1
+    ERF = 34
+    # Truth is 1, falsehood 0.
+    GREATER = 35  # a > b
+    GREATER_EQUAL = 36  # a >= b
+    EQUAL = 37  # a == b
+    GREATER_CONST = 38  # a > c
+    GREATER_EQUAL_CONST = 39  # a >= c
+    LESS_CONST = 40  # a < c
+    LESS_EQUAL_CONST = 41  # a <= c
+    EQUAL_CONST = 42  # a == c
+    SELECT = 43  # b if a else d, operands (condition, if true, if false)
+    SELECT_ELSE_CONST = 44  # b if a else c
+    SELECT_THEN_CONST = 45  # c if a else b

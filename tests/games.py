@@ -68,13 +68,13 @@ def _make_room(game: Game, words: int, keep: list[int], rng: random.Random) -> N
 
 def random_op_cdag(rng: random.Random, n: int) -> CDAG:
     """A graph of random scalar operations with positive constants."""
-    one = [op for op in ScalarOp if op not in _BY_ARITY]
+    one = [op for op in ScalarOp if op not in _BY_ARITY and op not in _STEEP]
     ops = np.zeros(n, dtype=np.uint8)
     edges = []
     for v in range(n):
         if v < 3 or rng.random() < 0.15:
             continue
-        op = rng.choice([*one, *_BY_ARITY])
+        op = rng.choice([*one, *(op for op in _BY_ARITY if op not in _STEEP)])
         if op is ScalarOp.INPUT:
             continue
         k = _BY_ARITY.get(op, 1) or rng.randint(1, min(v, 4))
@@ -95,4 +95,26 @@ _BY_ARITY = {
     ScalarOp.FMA_SQUARE: 2,
     ScalarOp.SUM: 0,
     ScalarOp.MAX_ALL: 0,
+    ScalarOp.MIN: 2,
+    ScalarOp.GREATER: 2,
+    ScalarOp.GREATER_EQUAL: 2,
+    ScalarOp.EQUAL: 2,
+    ScalarOp.SELECT: 3,
+    ScalarOp.SELECT_ELSE_CONST: 2,
+    ScalarOp.SELECT_THEN_CONST: 2,
+}
+
+# A difference in the last bit of a large operand would become one of the whole result.
+_STEEP = {
+    ScalarOp.SIN,
+    ScalarOp.COS,
+    ScalarOp.SIGN,
+    ScalarOp.GREATER,
+    ScalarOp.GREATER_EQUAL,
+    ScalarOp.EQUAL,
+    ScalarOp.GREATER_CONST,
+    ScalarOp.GREATER_EQUAL_CONST,
+    ScalarOp.LESS_CONST,
+    ScalarOp.LESS_EQUAL_CONST,
+    ScalarOp.EQUAL_CONST,
 }

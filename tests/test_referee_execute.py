@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 
@@ -50,6 +51,26 @@ MEANING: dict[ScalarOp, Callable[[list[np.float64], np.float64], np.float64]] = 
     ScalarOp.ZERO: lambda x, c: np.subtract(x[0], x[0]),
     ScalarOp.ONE: lambda x, c: np.divide(x[0], x[0]),
     ScalarOp.COPY: lambda x, c: x[0],
+    ScalarOp.MIN: lambda x, c: np.minimum(x[0], x[1]),
+    ScalarOp.MIN_CONST: lambda x, c: np.minimum(x[0], c),
+    ScalarOp.TANH: lambda x, c: np.tanh(x[0]),
+    ScalarOp.LOGISTIC: lambda x, c: np.divide(1.0, np.add(1.0, np.exp(-x[0]))),
+    ScalarOp.SIN: lambda x, c: np.sin(x[0]),
+    ScalarOp.COS: lambda x, c: np.cos(x[0]),
+    ScalarOp.ABS: lambda x, c: np.absolute(x[0]),
+    ScalarOp.SIGN: lambda x, c: np.sign(x[0]),
+    ScalarOp.ERF: lambda x, c: np.float64(math.erf(x[0])),
+    ScalarOp.GREATER: lambda x, c: np.float64(x[0] > x[1]),
+    ScalarOp.GREATER_EQUAL: lambda x, c: np.float64(x[0] >= x[1]),
+    ScalarOp.EQUAL: lambda x, c: np.float64(x[0] == x[1]),
+    ScalarOp.GREATER_CONST: lambda x, c: np.float64(x[0] > c),
+    ScalarOp.GREATER_EQUAL_CONST: lambda x, c: np.float64(x[0] >= c),
+    ScalarOp.LESS_CONST: lambda x, c: np.float64(x[0] < c),
+    ScalarOp.LESS_EQUAL_CONST: lambda x, c: np.float64(x[0] <= c),
+    ScalarOp.EQUAL_CONST: lambda x, c: np.float64(x[0] == c),
+    ScalarOp.SELECT: lambda x, c: x[1] if x[0] else x[2],
+    ScalarOp.SELECT_ELSE_CONST: lambda x, c: x[1] if x[0] else c,
+    ScalarOp.SELECT_THEN_CONST: lambda x, c: c if x[0] else x[1],
 }
 
 
@@ -102,7 +123,9 @@ def test_every_operation_is_met() -> None:
     computing = [op for op in ScalarOp if op is not ScalarOp.INPUT]
     assert set(computing) == set(MEANING)
     two = (ScalarOp.ADD, ScalarOp.SUB, ScalarOp.MUL, ScalarOp.DIV, ScalarOp.MAX, ScalarOp.FMA_SQUARE)
-    three = (ScalarOp.FMA, ScalarOp.SUM, ScalarOp.MAX_ALL)
+    two += (ScalarOp.MIN, ScalarOp.GREATER, ScalarOp.GREATER_EQUAL, ScalarOp.EQUAL)
+    two += (ScalarOp.SELECT_ELSE_CONST, ScalarOp.SELECT_THEN_CONST)
+    three = (ScalarOp.FMA, ScalarOp.SUM, ScalarOp.MAX_ALL, ScalarOp.SELECT)
     operands = dict.fromkeys(two, 2) | dict.fromkeys(three, 3)
     ops = np.array([ScalarOp.INPUT] * 3 + computing, dtype=np.uint8)
     edges = [(u, v) for v, op in enumerate(computing, 3) for u in range(operands.get(op, 1))]
@@ -110,6 +133,21 @@ def test_every_operation_is_met() -> None:
     cdag = CDAG.from_edges(len(ops), edges, ops=ops, op_const=constants)
     inputs = np.array([0.7, 1.9, 2.3])
     np.testing.assert_allclose(evaluate(cdag, inputs), numpy_values(cdag, inputs)[3:], rtol=1e-14)
+
+
+@pytest.mark.parametrize("inputs", [[0.0, 1.0, 2.0], [1.5, 1.5, -1.0], [-2.0, 3.0, 0.0], [np.nan, 1.0, 2.0]])
+def test_comparisons_and_selections_on_both_sides(inputs: list[float]) -> None:
+    two = [ScalarOp.MIN, ScalarOp.GREATER, ScalarOp.GREATER_EQUAL, ScalarOp.EQUAL]
+    two += [ScalarOp.SELECT_ELSE_CONST, ScalarOp.SELECT_THEN_CONST]
+    one = [ScalarOp.GREATER_CONST, ScalarOp.GREATER_EQUAL_CONST, ScalarOp.LESS_CONST, ScalarOp.ABS]
+    one += [ScalarOp.LESS_EQUAL_CONST, ScalarOp.EQUAL_CONST, ScalarOp.MIN_CONST, ScalarOp.SIGN]
+    ops = [ScalarOp.INPUT] * 3 + two + one + [ScalarOp.SELECT]
+    operands = [0, 0, 0] + [2] * len(two) + [1] * len(one) + [3]
+    edges = [(u, v) for v, k in enumerate(operands) for u in range(k)]
+    cdag = CDAG.from_edges(len(ops), edges, ops=ops, op_const=np.full(len(ops), 1.5))
+    np.testing.assert_array_equal(
+        evaluate(cdag, np.array(inputs)), numpy_values(cdag, np.array(inputs))[cdag.outputs]
+    )
 
 
 def test_special_values_follow_numpy() -> None:

@@ -31,6 +31,13 @@ _DEGREE = {
     ScalarOp.MAX: 2,
     ScalarOp.FMA: 3,
     ScalarOp.FMA_SQUARE: 2,
+    ScalarOp.MIN: 2,
+    ScalarOp.GREATER: 2,
+    ScalarOp.GREATER_EQUAL: 2,
+    ScalarOp.EQUAL: 2,
+    ScalarOp.SELECT: 3,
+    ScalarOp.SELECT_ELSE_CONST: 2,
+    ScalarOp.SELECT_THEN_CONST: 2,
 }
 
 
