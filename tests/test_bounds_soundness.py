@@ -11,6 +11,7 @@ from pebble.cdag import CDAG
 from pebble.instance import Instance
 from pebble.result import Bound, Limit, Status
 from solvers.catalog import BOUNDS
+from solvers.lower_bounds.compulsory import compulsory_io
 from solvers.lower_bounds.projection import block_optimum, projected_io
 from solvers.lower_bounds.protocol import LowerBound
 from solvers.search import SEARCH
@@ -26,6 +27,10 @@ def certificates(instance: Instance) -> list[Bound]:
     """Every certificate, however dear."""
     found = [BOUNDS.get(name)(instance) for name in NAMES]
     return [bound for bound in found if bound is not None and bound.certificate]
+
+
+def compulsory_total(cdag: CDAG) -> int:
+    return sum(compulsory_io(cdag))
 
 
 def check(instance: Instance, optimum: int) -> None:
@@ -157,8 +162,25 @@ LARGER = [
     "attention-gradient:n=2,d=1,given=dO",
     "matmul:3x3x3",
     "matmul:3x2x3",
+    "attention-backward:n=3,d=1",
+    "attention-backward:n=2,d=1,scale=true,fma=true",
+    "attention-backward:n=3,d=1,mask=causal",
+    "attention-backward:n=4,d=1,mask=window:2",
+    "attention-backward:n=2,d=1,heads=2,kv_heads=1",
+    "attention-forward:n=3,d=1",
+    "attention-forward:n=4,d=1,mask=block:2:diagonal",
+    "attention-forward:n=2,d=1,heads=2",
+    "attention-forward:n=1,d=4",
+    "attention-gradient:n=3,d=1",
+    "a1xa2t:n=3,d=1",
+    "a1xa2t:n=2,d=2,sums=tree",
+    "matmul:2x2x2,sums=tree",
+    "matmul:1x3x3",
+    "matmul:3x1x3",
     "fft:16",
     "pyramid:8",
+    "stencil1d:n=9,t=4",
+    "grid:6x6",
 ]
 
 
@@ -184,6 +206,22 @@ def test_no_bound_exceeds_the_best_schedule_of_a_small_member(spec: str) -> None
 @pytest.mark.parametrize("spec", SMALL + LARGER)
 def test_no_bound_exceeds_the_best_schedule_of_any_small_member(spec: str) -> None:
     _family_case(spec, 300_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", SMALL + LARGER)
+def test_no_bound_exceeds_a_schedule_at_any_memory(spec: str) -> None:
+    """Every M up to where all of the graph fits, against what the search finds quickly."""
+    cdag = build(spec)
+    least = Instance(cdag, 999).least_M
+    for M in range(least, min(cdag.num_vertices, least + 40)):
+        for rules in ("hong-kung", "one-shot"):
+            instance = Instance(cdag, M, rules)
+            solved = SEARCH(instance, limit=Limit(nodes=2_000), seed=0)
+            assert solved.io is not None
+            check(instance, solved.io)
+            if solved.io == compulsory_total(cdag):
+                break
 
 
 # -- block projection -------------------------------------------------------------------------------------

@@ -75,6 +75,80 @@ def test_no_bound_exceeds_a_tiled_product(shape: str) -> None:
                         assert bound.value <= io, (spec, M, name, bound)
 
 
+MASKED = [
+    "mask=causal",
+    "mask=window:7",
+    "mask=window:3:5",
+    "mask=block:4:butterfly",
+    "mask=block:8:global,heads=2",
+    "mask=causal,heads=4,kv_heads=2",
+    "heads=6,kv_heads=2",
+    "n_k=200,mask=causal",
+]
+
+
+def _masked_case(family: str, options: str, shapes: list[tuple[int, int]], factors: list[float]) -> int:
+    compared = 0
+    for n, d in shapes:
+        spec = f"{family}:n={n},d={d},{options}"
+        for factor in factors:
+            M = max(10, int(factor * d * d))
+            found = bounds(spec, M)
+            for name, io in counts(spec, M):
+                for bound in found:
+                    assert bound.value <= io, (spec, M, name, bound)
+                    compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("options", MASKED[::3])
+def test_no_bound_exceeds_a_masked_program(options: str) -> None:
+    for family in ("attention-backward", "attention-forward"):
+        assert _masked_case(family, options, [(64, 4)], [2, 16]) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", MASKED)
+def test_no_bound_exceeds_a_masked_program_on_the_whole_grid(options: str) -> None:
+    for family in ("attention-backward", "attention-forward"):
+        shapes = [(32, 1), (100, 7), (128, 16), (160, 30)]
+        assert _masked_case(family, options, shapes, FACTORS) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "attention-backward:n=12,d=3",
+        "attention-backward:n=10,d=2,mask=causal",
+        "attention-gradient:n=10,d=3",
+        "attention-forward:n=14,d=3",
+        "a1xa2t:n=8,d=4",
+        "matmul:8x10x6",
+        "fft:64",
+        "pyramid:16",
+        "stencil1d:n=24,t=12",
+        "stencil2d:rows=6,cols=6,t=4",
+        "grid:9x9",
+    ],
+)
+def test_no_bound_exceeds_what_auto_and_tuned_play(spec: str) -> None:
+    """The best players there are, at small memories and large."""
+    cdag = build(spec)
+    least = Instance(cdag, 999).least_M
+    names = [name for name in BOUNDS.names() if name not in DEAR]
+    for rules in ("hong-kung", "one-shot"):
+        for M in (least, least + 2, 2 * least + 4, 24, 48, 100):
+            instance = Instance(cdag, M, rules)
+            found = [b for b in bounds(instance, names=names) if b.certificate]
+            for name in ("auto", "tuned", "hybrid", "blocked", "tiled", "masked-attention"):
+                strategy = REGISTRY.get(name)
+                if strategy.supports(instance) is None and strategy.least_M(instance) <= M:
+                    io = verify(play(name, instance)).io
+                    for bound in found:
+                        assert bound.value <= io, (instance, name, bound)
+
+
 PLAYED = [
     "attention-backward:n=6,d=3",
     "attention-backward:n=5,d=2,sums=tree",
