@@ -131,7 +131,9 @@ class Auto:
         """The one-shot optimum, within a part of the limits; only its schedule is of use."""
         instance = run.standing.instance
         inner = Standing(
-            instance.with_rules("one-shot"), "auto (one-shot)", _without_bound(run.standing.on_progress)
+            instance.with_rules(dataclasses.replace(instance.rules, recomputation=False)),
+            "auto (one-shot)",
+            _without_bound(run.standing.on_progress),
         )
         schedule = run.standing.schedule
         if schedule is not None and len(set(schedule.order().tolist())) == len(schedule.order()):

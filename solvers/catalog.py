@@ -23,7 +23,7 @@ for _name, _target, _requires, _summary in [
         "search",
         "solvers.search:SEARCH",
         ("numba",),
-        "search over game states, both rule sets, up to 256 vertices",
+        "search over game states, every rule set, up to 256 vertices",
     ),
     (
         "ilp",

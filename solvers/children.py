@@ -110,7 +110,7 @@ def bare(instance: Instance) -> Instance:
         weights=g.weights,
         further_outputs=g.further_outputs,
     )
-    return Instance(graph, instance.M, instance.rules)
+    return Instance(graph, instance.M, instance.rules, instance.red_at_start)
 
 
 def run_children(

@@ -80,7 +80,7 @@ class IntegerProgram:
         self.workers = workers
 
     def supports(self, instance: Instance) -> str | None:
-        """None if the program fits in memory, else its size."""
+        """None if the rules are plain and the program fits in memory, else the rules or its size."""
         try:
             self.require_size(instance, None)
         except UnsupportedInstanceError as error:
@@ -120,7 +120,8 @@ class IntegerProgram:
         Raises
         ------
         UnsupportedInstanceError
-            The program is too large for the memory allowed: its estimated size is given.
+            The rules are not plain; or the program is too large for the memory allowed: its estimated size is
+            given.
         """
         refused = infeasible(instance, self.name, seed)
         if refused is not None:
@@ -163,7 +164,15 @@ class IntegerProgram:
             self._certify(run)
 
     def require_size(self, instance: Instance, limit: Limit | None, copies: int | None = None) -> Size:
-        """The size of the instance's program, UnsupportedInstanceError if that is beyond the memory limit."""
+        """The size of the instance's program.
+
+        UnsupportedInstanceError if that is beyond the memory limit, or the rules are none of the plain ones.
+        """
+        if not instance.is_plain:
+            raise UnsupportedInstanceError(
+                "ilp plays hong-kung and one-shot with nothing red at the start; "
+                f"{_rules_of(instance)}: take the methods 'search' or 'auto', which play every rule set"
+            )
         times = (copies or self.copies) if instance.rules.recomputation else 1
         memory = (limit.memory_mb if limit is not None else None) or _DEFAULT_MEMORY_MB
         size = estimate(instance, times)
@@ -310,6 +319,11 @@ class IntegerProgram:
 
 def _least(conflicts: int, run: _Run) -> int:
     return conflicts if run.limit.nodes is None else max(1, min(conflicts, run.limit.nodes - run.work))
+
+
+def _rules_of(instance: Instance) -> str:
+    red = instance.red_at_start
+    return f"the rules are {instance.rules}" + (f", {len(red)} vertices are red at the start" if red else "")
 
 
 def export_model(instance: Instance, path: str | Path, copies: int | None = None) -> Size:

@@ -11,12 +11,16 @@ from pebble.referee import verify
 from pebble.result import Bound, Limit, Result, Status
 from pebble.schedule import Schedule
 from solvers.progress import OnProgress, Progress
+from solvers.search.blocks import sum_over_blocks
 from solvers.search.budget import Budget
 from solvers.search.hong_kung import HongKungSearch
 from solvers.search.one_shot import OneShotSearch
 from solvers.search.problem import MAX_VERTICES, Problem
-from solvers.search.segments import Segments, segments_of
+from solvers.search.segments import segments_of
 from solvers.search.steps import Outcome, Step, schedule_of
+from solvers.search.variant_problem import VariantProblem
+from solvers.search.variant_steps import plain_schedule, schedule_of_steps
+from solvers.search.variants import VariantSearch
 
 __all__ = ["SEARCH", "Search"]
 
@@ -29,16 +33,23 @@ _GROWTH = 4.0
 # Passes with fewer states cost nothing to speak of.
 _TRIVIAL_PASS = 2_000
 _FIRST_BEAMS = (1, 30, 300, 3000)
+# Share of the time left that each beam may take.
+_BEAM_SHARE = 0.1
 # Share of the time left that a pass may take whose threshold skips others.
 _PASS_SHARE = 0.25
+# Vertices, and states in all, from which blocks of the graph are searched too; their share of the time left, or
+# their seconds and states.
+_BLOCKS_VERTICES = 45
+_BLOCKS_FROM = 300_000
+_BLOCKS_SHARE = 0.4
+_BLOCKS_SECONDS = 60.0
+_BLOCKS_STATES = 4_000_000
 # Vertices, or states of a pass, from which the bound by segments is worked out: it takes up to some seconds.
 _SHARPEN_VERTICES = 40
 _SHARPEN_FROM = 10_000
 
 
 class _Passes(Protocol):
-    segments: Segments
-
     def run(self, limit: int, budget: Budget, *, on_slice: Any = None) -> Outcome: ...
 
 
@@ -100,7 +111,10 @@ class _Standing:
 
 
 class Search:
-    """Exact search, both rule sets, up to 256 vertices that are not isolated.
+    """Exact search, every rule set, up to 256 vertices that are not isolated.
+
+    Under the plain rule sets the searches are `HongKungSearch` and `OneShotSearch`, under all others
+    `VariantSearch`; partial computation also takes at most 256 edges.
 
     Attributes
     ----------
@@ -111,9 +125,17 @@ class Search:
 
     def supports(self, instance: Instance) -> str | None:
         """None if the search plays such graphs, else why not; O(|V| + |E|)."""
-        n = Problem.of(instance).n
-        if n > MAX_VERTICES:
-            return f"search takes at most {MAX_VERTICES} vertices that are not isolated, the graph has {n}"
+        problem = _problem_of(instance)
+        if problem.n > MAX_VERTICES:
+            return (
+                f"search takes at most {MAX_VERTICES} vertices that are not isolated, "
+                f"the graph has {problem.n}"
+            )
+        if isinstance(problem, VariantProblem) and problem.too_large:
+            return (
+                f"search takes at most {MAX_VERTICES} edges under rules {instance.rules}, "
+                f"the graph has {len(problem.items)}"
+            )
         return None
 
     def __call__(
@@ -172,11 +194,10 @@ class Search:
             return Result(
                 Status.INFEASIBLE, None, None, 0, None, _NAME, f"the least M is {instance.least_M}", seed=seed
             )
-        problem = Problem.of(instance)
-        if problem.n > MAX_VERTICES:
-            reason = self.supports(instance)
-            assert reason is not None
+        reason = self.supports(instance)
+        if reason is not None:
             raise UnsupportedInstanceError(reason)
+        problem = _problem_of(instance)
         budget = Budget(limit)
         first = _plain_schedule(problem, seed)
         standing = _Standing(
@@ -204,11 +225,20 @@ class Search:
         problem, budget = standing.problem, standing.budget
         if standing.closed or budget.exhausted():
             return
+        if isinstance(problem, VariantProblem):
+            self._prove(standing, VariantSearch(problem))
+            return
         one_shot = OneShotSearch(problem)
         rules = standing.instance.rules
         for width in _FIRST_BEAMS:
+            # Time that goes into the first schedule is missing for its proof.
+            budget.share(_BEAM_SHARE)
             # A beam that sees every state has proved the one-shot optimum.
             outcome = self._beam(standing, one_shot, width)
+            budget.share(None)
+            if budget.hit == "time" and budget.remaining > 0:
+                budget.hit = None
+                break
             if standing.closed or budget.exhausted():
                 return
             if outcome.complete and not rules.recomputation:
@@ -225,7 +255,7 @@ class Search:
     def _beam(self, standing: _Standing, search: OneShotSearch, width: int) -> Outcome:
         outcome = search.run(standing.io - 1, standing.budget, beam=width, on_slice=standing.on_slice)
         if outcome.cost is not None:
-            standing.improve(schedule_of(standing.problem, outcome.steps, _NAME, standing.seed))
+            standing.improve(_schedule(standing, outcome))
         return outcome
 
     def _widen(self, standing: _Standing, search: OneShotSearch) -> None:
@@ -245,13 +275,14 @@ class Search:
         sizes: list[tuple[int, int]] = []
         sharp = standing.problem.n >= _SHARPEN_VERTICES
         if sharp:
-            search.segments = segments_of(standing.problem, seconds=min(3.0, 0.1 * budget.remaining))
+            _sharpen(search, standing)
+        blocks = self._takes_blocks(standing)
         threshold = standing.lower
         while not standing.closed and not budget.exhausted():
             threshold = max(standing.lower, min(threshold, ceiling - 1, standing.io - 1))
             started = budget.seconds
             # A threshold that is more than the next one up may turn out too far.
-            budget.share(_PASS_SHARE if threshold > standing.lower else None)
+            budget.share(_PASS_SHARE if blocks or threshold > standing.lower else None)
             outcome = search.run(threshold, budget, on_slice=standing.on_slice)
             budget.share(None)
             standing.passes.append(
@@ -262,6 +293,17 @@ class Search:
                     "complete": outcome.complete,
                 }
             )
+            if blocks and (not outcome.complete or standing.expanded > _BLOCKS_FROM) and outcome.cost is None:
+                blocks = False
+                if outcome.complete:
+                    standing.raise_lower(threshold + 1, _NAME)
+                if budget.hit == "nodes" or budget.remaining <= 0:
+                    return
+                budget.hit = None
+                self._search_blocks(standing)
+                sizes.clear()
+                threshold = standing.lower
+                continue
             if not outcome.complete:
                 if budget.hit in ("memory", "time") and threshold > standing.lower and budget.remaining > 0:
                     # Too many states below this threshold: a lower one still proves something.
@@ -271,7 +313,7 @@ class Search:
                     continue
                 return
             if outcome.cost is not None:
-                standing.improve(schedule_of(standing.problem, outcome.steps, _NAME, standing.seed))
+                standing.improve(_schedule(standing, outcome))
                 standing.raise_lower(outcome.cost, _NAME)
                 return
             standing.raise_lower(threshold + 1, _NAME)
@@ -279,8 +321,27 @@ class Search:
             threshold += _stride(sizes)
             if not sharp and outcome.states > _SHARPEN_FROM:
                 # Worth its second only where the passes are long.
-                search.segments = segments_of(standing.problem, seconds=min(3.0, 0.1 * budget.remaining))
+                _sharpen(search, standing)
                 sharp = True
+
+    def _takes_blocks(self, standing: _Standing) -> bool:
+        budget = standing.budget
+        return (
+            standing.instance.is_plain
+            and standing.problem.n >= _BLOCKS_VERTICES
+            and (budget.nodes is None or budget.nodes - budget.spent > _BLOCKS_FROM)
+        )
+
+    def _search_blocks(self, standing: _Standing) -> None:
+        """What relaxed games on disjoint blocks of the graph cost together."""
+        budget = standing.budget
+        nodes = _BLOCKS_STATES if budget.nodes is None else (budget.nodes - budget.spent) // 2
+        seconds = min(_BLOCKS_SECONDS, _BLOCKS_SHARE * budget.remaining)
+        part = Budget(Limit(time=seconds, nodes=max(1, nodes), memory_mb=budget.memory / 1e6))
+        value, largest = sum_over_blocks(standing.problem, part)
+        budget.spend(part.spent)
+        standing.on_slice(part.spent)
+        standing.raise_lower(value, f"{_NAME}, blocks of up to {largest} vertices")
 
     def _result(self, standing: _Standing) -> Result:
         lower = standing.lower
@@ -327,8 +388,27 @@ def _stride(sizes: list[tuple[int, int]]) -> int:
     return max(1, min(2 * (high - low), int(math.log(_GROWTH) / max(rate, 0.05))))
 
 
+def _problem_of(instance: Instance) -> Problem:
+    return Problem.of(instance) if instance.is_plain else VariantProblem.of(instance)
+
+
+def _sharpen(search: _Passes, standing: _Standing) -> None:
+    """Give a search that can use it the bound by segments."""
+    if isinstance(search, HongKungSearch | OneShotSearch):
+        seconds = min(3.0, 0.1 * standing.budget.remaining)
+        search.segments = segments_of(standing.problem, seconds=seconds)
+
+
+def _schedule(standing: _Standing, outcome: Outcome) -> Schedule:
+    if isinstance(standing.problem, VariantProblem):
+        return schedule_of_steps(standing.problem, outcome.steps, _NAME, standing.seed)
+    return schedule_of(standing.problem, outcome.steps, _NAME, standing.seed)
+
+
 def _plain_schedule(problem: Problem, seed: int) -> Schedule:
     """Load every operand, compute, store, delete: dear, but there at once."""
+    if isinstance(problem, VariantProblem):
+        return plain_schedule(problem, _NAME, seed)
     steps = [
         Step(0, 0, v, bool(problem.is_output[v] or problem.succs[v]), 0)
         for v in range(problem.n)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Outcome:
     ----------
     cost : int or None
         Least cost of the schedules that the pass kept, in words of I/O.
-    steps : list of Step
+    steps : list of Step or VariantStep
         Such a schedule.
     complete : bool
         Whether every state up to the pass's highest cost was seen, so that `cost` is the optimum, or None
@@ -57,7 +57,7 @@ class Outcome:
     """
 
     cost: int | None
-    steps: list[Step]
+    steps: list[Any]
     complete: bool
     states: int
 
