@@ -95,10 +95,15 @@ class Named:
             pairs = ids[: len(ends)].astype(np.int64).reshape(-1, 2)
             return len(distinct), None if plain else distinct.tolist(), pairs
         # The names that stand alone come first: that is how labelled graphs are written.
-        order = np.fromiter(dict.fromkeys([*self.single, *self._index.values()]), dtype=np.int64)
+        others = np.ones(len(self._index), dtype=bool)
+        others[single] = False
+        alone = np.fromiter(dict.fromkeys(self.single), dtype=np.int64)
+        order = np.concatenate((alone, np.flatnonzero(others)))
         renumber = np.empty(len(order), dtype=np.int64)
         renumber[order] = np.arange(len(order))
         names = list(self._index)
+        # The index is most of the memory, and what follows needs some.
+        self._index = {}
         return len(order), [names[i] for i in order.tolist()], renumber[ends].reshape(-1, 2)
 
 
