@@ -27,6 +27,7 @@ __all__ = ["AUTO", "Auto"]
 # Of the tile programs, priced by count, those within this factor of the best are played, at most so many.
 _CLOSE = 1.3
 _MOST_PLAYED = 3
+_SHARE = 0.5
 # On larger graphs that a strategy of their own plays, generic orders are not tried.
 _MANY_EDGES = 200_000
 # On graphs of more edges only the orders are tried that take less than a second per million vertices.
@@ -101,9 +102,10 @@ class Auto:
         made: list[str] = []
         played: list[Schedule] = []
 
-        def left() -> Limit:
-            seconds = None if limit.time is None else max(0.0, limit.time - (time.monotonic() - start))
-            return replace(limit, time=seconds, nodes=None)
+        def left(share: float = 1.0) -> Limit:
+            if limit.time is None:
+                return replace(limit, nodes=None)
+            return replace(limit, time=share * max(0.0, limit.time - (time.monotonic() - start)), nodes=None)
 
         def keep(schedule: Schedule) -> None:
             nonlocal best
@@ -113,7 +115,8 @@ class Auto:
 
         for strategy in candidates(instance):
             if best is None or left().time != 0.0:
-                schedule = strategy(instance, limit=left(), seed=seed)
+                # Half of what is left: a strategy may search till its limit, and others come after it.
+                schedule = strategy(instance, limit=left(_SHARE), seed=seed)
                 # Third parties' claims are taken from nobody but the referee.
                 played.append(replace(schedule, claim=verify(schedule).io))
                 keep(played[-1])
