@@ -53,9 +53,7 @@ class Board:
         rules = instance.rules
         if rules.partial:
             return _PartialBoard(instance)
-        if rules.sliding or rules.free_sources or not rules.deletion:
-            return _VariantBoard(instance)
-        return Board(instance)
+        return Board(instance) if rules.has_plain_moves else _VariantBoard(instance)
 
     def play(self, codes: NDArray[Any]) -> int:
         """Play packed moves; the index of the first illegal one, which changes nothing, or their number."""

@@ -131,14 +131,15 @@ def execute(
     Returns
     -------
     dict of str to ndarray, or ndarray
-        As `evaluate`, and equal to it to the last bit.
+        As `evaluate`, and equal to it to the last bit; up to rounding under partial computation, which may
+        add in another order.
 
     Raises
     ------
     IllegalMoveError, IncompleteScheduleError
         The referee's.
     InvalidInputError, UnsupportedInstanceError
-        As `evaluate`.
+        As `evaluate`; under partial computation also an op that cannot take its operands one at a time.
 
     Notes
     -----
@@ -158,14 +159,19 @@ def execute(
     ops, constants = _operations(cdag)
     slow = _input_values(cdag, inputs)
     verify(schedule)
-    # More slots than vertices would stay empty.
-    slots = min(schedule.instance.M, cdag.num_vertices)
-    stuck = kernels.execute(schedule.moves, cdag.indptr, cdag.indices, ops, constants, slow, slots)
-    assert stuck < 0, f"move {stuck} found no free slot in a schedule that the referee passed"
-    if names is not None:
-        names = (names,) if isinstance(names, str) else tuple(names)
+    if schedule.instance.is_plain:
+        # More slots than vertices would stay empty.
+        slots = min(schedule.instance.M, cdag.num_vertices)
+        stuck = kernels.execute(schedule.moves, cdag.indptr, cdag.indices, ops, constants, slow, slots)
+        assert stuck < 0, f"move {stuck} found no free slot in a schedule that the referee passed"
         stored = cdag.is_source.copy()
         stored[(schedule.moves[(schedule.moves & 3) == 1] >> 2).astype(np.int64)] = True
+    else:
+        from pebble.variant_execution import run_variant
+
+        stored = run_variant(schedule, ops, constants, slow)
+    if names is not None:
+        names = (names,) if isinstance(names, str) else tuple(names)
         for name in names:
             ids = np.asarray(_tensor(cdag, name)).ravel()
             bare = ids[~stored[ids]]

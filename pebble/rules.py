@@ -100,6 +100,11 @@ class Rules:
         """Whether these are exactly ``hong-kung`` or ``one-shot``, with no flag and unit costs."""
         return self == Rules(recomputation=self.recomputation)
 
+    @property
+    def has_plain_moves(self) -> bool:
+        """Whether the moves are those of plain rules: only costs, or what outputs need, may differ."""
+        return not (self.sliding or self.free_sources or self.partial) and self.deletion
+
     @classmethod
     def named(cls, name: str) -> Rules:
         """The rule set of a text: ``hong-kung``, ``one-shot`` or ``partial``, then parts after ``+``.

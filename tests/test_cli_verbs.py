@@ -17,6 +17,7 @@ from pebble.cli.main import main
 from pebble.instance import Instance
 from pebble.referee import verify
 from pebble.result import Limit
+from pebble.rules import Rules
 from pebble.schedule import Schedule
 from strategies.catalog import REGISTRY as STRATEGIES
 from strategies.playing import count, play
@@ -54,7 +55,7 @@ def test_list_names_everything(run: Run) -> None:
     assert list(ran.json) == ["graphs", "strategies", "solvers", "bounds", "rules"]
     assert [entry["name"] for entry in ran.json["graphs"]] == FAMILIES.names()
     assert [entry["name"] for entry in ran.json["strategies"]] == STRATEGIES.names()
-    assert [entry["name"] for entry in ran.json["rules"]] == ["hong-kung", "one-shot"]
+    assert [entry["name"] for entry in ran.json["rules"]] == list(Rules.parts())
     assert all(entry["summary"] for entries in ran.json.values() for entry in entries)
     text = run("list", "graphs").out
     assert "attention-backward" in text

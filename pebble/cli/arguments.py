@@ -53,7 +53,14 @@ StrategiesOption = Annotated[
         help="Strategies, as name or name:option=value, joined by commas. Default: all that apply.",
     ),
 ]
-RulesOption = Annotated[str, typer.Option("--rules", metavar="RULES", help="hong-kung or one-shot.")]
+RulesOption = Annotated[
+    str,
+    typer.Option(
+        "--rules",
+        metavar="RULES",
+        help="hong-kung, one-shot or partial, with parts such as one-shot+sliding: see `pebble list rules`.",
+    ),
+]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed of whatever is random.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="No progress and no notes.")]

@@ -103,6 +103,8 @@ class Comparison:
         columns = [("I/O", "io"), ("loads", "loads"), ("stores", "stores"), ("peak red", "peak_red")]
         if any(row["recomputes"] for row in self.played):
             columns.insert(3, ("recomputed", "recomputes"))
+        if any("compute_cost" in row for row in self.played):
+            columns.append(("compute cost", "compute_cost"))
         figures = [*(name for name, _ in columns), "gap", "ratio", "seconds"]
         grid = table(
             [("strategy", False), *((name, True) for name in figures)],

@@ -109,15 +109,13 @@ def _rules() -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "summary": "a vertex may be computed again"
-            if Rules.named(name).recomputation
-            else "every vertex is computed at most once",
+            "summary": summary,
             "takes": "",
             "aliases": [],
             "available": True,
             "missing": [],
         }
-        for name in Rules.names()
+        for name, summary in Rules.parts().items()
     ]
 
 

@@ -57,10 +57,12 @@ def show(
 def _show_position(name: str, schedule: Schedule, moves: int, as_json: bool) -> None:
     import numpy as np
 
+    from pebble.aggregates import aggregate_of
+    from pebble.boards import Board
     from pebble.draw.position import Position
     from pebble.draw.text import MARKS, position_text
     from pebble.errors import IncompleteScheduleError
-    from pebble.moves import Op, unpack_arrays
+    from pebble.moves import Op
     from pebble.referee import verify_stream
 
     instance, g = schedule.instance, schedule.instance.cdag
@@ -69,12 +71,21 @@ def _show_position(name: str, schedule: Schedule, moves: int, as_json: bool) -> 
         verify_stream(instance, [schedule.moves[:moves]])
     except IncompleteScheduleError:
         over = False  # as it must be in the middle
-    ops, vertices = unpack_arrays(schedule.moves[:moves])
-    weight = np.ones(len(ops), dtype=np.int64) if g.weights is None else g.weights[vertices]
-    loads, stores = int(weight[ops == Op.LOAD].sum()), int(weight[ops == Op.STORE].sum())
+    board = Board.of(instance)
+    board.play(schedule.moves[:moves])
+    cost, red_words = board.cost, board.red_words
     position = Position.after(schedule, moves)
-    red_words = int(position.red.sum() if g.weights is None else g.weights[position.red].sum())
-    around = [str(schedule[k]) if 0 <= k < len(schedule) else None for k in (moves - 1, moves)]
+
+    def told(k: int) -> str | None:
+        if not 0 <= k < len(schedule):
+            return None
+        move = schedule[k]
+        if not instance.rules.partial or move.op is not Op.COMPUTE:
+            return str(move)
+        u, v = aggregate_of(g, move.vertex)
+        return f"{move} ({v} computed)" if u < 0 else f"{move} ({u} into {v})"
+
+    around = [told(moves - 1), told(moves)]
     document: dict[str, Any] = {
         "graph": name,
         "M": instance.M,
@@ -83,9 +94,9 @@ def _show_position(name: str, schedule: Schedule, moves: int, as_json: bool) -> 
         "moves": len(schedule),
         "last": around[0],
         "next": around[1],
-        "io": loads + stores,
-        "loads": loads,
-        "stores": stores,
+        "io": cost.io,
+        "loads": cost.loads,
+        "stores": cost.stores,
         "red_words": red_words,
         "over": over,
         "red": np.flatnonzero(position.red),
@@ -94,12 +105,13 @@ def _show_position(name: str, schedule: Schedule, moves: int, as_json: bool) -> 
     if as_json:
         print_json(document)
         return
+    done = "all outputs blue" if instance.rules.outputs == "blue" else "all outputs red or blue"
     steps = "".join(f", {word} {move}" for word, move in zip(("last", "next"), around, strict=True) if move)
     _write(
         f"{name}, M={instance.M:,}, rules {instance.rules}, "
         f"after {moves:,} of {len(schedule):,} moves{steps}\n"
-        f"I/O {loads + stores:,} ({loads:,} loads, {stores:,} stores), red words {red_words:,} of "
-        f"{instance.M:,}, {'all outputs blue' if over else 'outputs missing'}\n"
+        f"I/O {cost.io:,} ({cost.loads:,} loads, {cost.stores:,} stores), red words {red_words:,} of "
+        f"{instance.M:,}, {done if over else 'outputs missing'}\n"
     )
     _write(position_text(g, position), coloured=True)
     _write("\n" + "  ".join(f"{mark} {meaning}" for mark, meaning in MARKS.items()))

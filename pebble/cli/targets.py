@@ -60,7 +60,7 @@ def load_schedule(file: str, graph: str | None) -> tuple[Schedule, str]:
         known = _known_graph(header.graph, header.num_vertices)
         if known is None or known.cdag != instance.cdag:
             return schedule, header.graph
-        instance = Instance(known.cdag, instance.M, instance.rules)
+        instance = Instance(known.cdag, instance.M, instance.rules, instance.red_at_start)
         return dataclasses.replace(schedule, instance=instance), known.name
     if header.graph == "custom":
         raise FormatError(
@@ -114,7 +114,7 @@ def load_target(
 def _instance(loaded: LoadedGraph, memory: str | None, rules: str | None, make: type[Instance]) -> Instance:
     rule_set = rules or "hong-kung"
     if memory is None:
-        return make(loaded.cdag, make(loaded.cdag, 1).least_M, rule_set)
+        return make(loaded.cdag, make(loaded.cdag, 1, rule_set).least_M, rule_set)
     sizes = parse_memory(memory, loaded.params)
     if len(sizes) > 1:
         raise typer.BadParameter(f"one M is needed, not {len(sizes)}", param_hint="'-M'")

@@ -86,6 +86,7 @@ _NAMES = {
     "computes": "computes",
     "recomputes": "recomputed",
     "peak_red": "peak red",
+    "compute_cost": "compute cost",
     "claim": "claimed I/O",
 }
 

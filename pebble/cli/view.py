@@ -37,7 +37,8 @@ def view(
     target: TargetArgument,
     memory: TargetMemoryOption = None,
     rules: Annotated[
-        str | None, typer.Option("--rules", metavar="RULES", help="For a graph: hong-kung or one-shot.")
+        str | None,
+        typer.Option("--rules", metavar="RULES", help="For a graph: a rule set, such as one-shot."),
     ] = None,
     strategy: Annotated[
         str | None,

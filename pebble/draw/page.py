@@ -87,6 +87,11 @@ def viewer_page(
         vertices the graph is shown by tiles (and the reader cannot play), beyond 100,000 moves time goes in
         500 steps.
 
+    Raises
+    ------
+    UnsupportedInstanceError
+        The rules are not plain, or something is red at the start.
+
     Examples
     --------
     >>> from pebble.cdag import CDAG
@@ -95,6 +100,14 @@ def viewer_page(
     >>> page.startswith("<!DOCTYPE html>"), "http://" in page or "https://" in page
     (True, False)
     """
+    if not instance.is_plain:
+        from pebble.errors import UnsupportedInstanceError
+
+        at_start = " with vertices red at the start" if instance.red_at_start else ""
+        raise UnsupportedInstanceError(
+            f"the viewer plays hong-kung and one-shot, not {instance.rules}{at_start}: `pebble show --at` "
+            "prints positions under any rules"
+        )
     document = viewer_data(instance, schedule, reference or Reference(), title, play)
     # In a script element only "</" and "<!" mean anything to HTML.
     data = json.dumps(document, separators=(",", ":")).replace("<", "\\u003c")

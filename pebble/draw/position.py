@@ -54,7 +54,10 @@ class Position:
     @classmethod
     def after(cls, schedule: Schedule, moves: int) -> Position:
         """The position after the first `moves` moves, which are taken to be legal; O(moves + |V|)."""
-        start = cls.start(schedule.instance.cdag)
+        instance = schedule.instance
+        if not instance.is_plain:
+            return cls._played(schedule, moves)
+        start = cls.start(instance.cdag)
         red, blue, computed = start.red.copy(), start.blue.copy(), start.computed.copy()
         ops, vertices = unpack_arrays(schedule.moves[:moves])
         blue[vertices[ops == Op.STORE]] = True
@@ -64,6 +67,19 @@ class Position:
         last = np.zeros(len(red), dtype=np.int8)
         last[vertices[turns]] = np.where(ops[turns] == Op.DELETE, -1, 1)
         red[last > 0] = True
+        return cls(red, blue, computed)
+
+    @classmethod
+    def _played(cls, schedule: Schedule, moves: int) -> Position:
+        """Under variants of the rules: as the referee's board stands."""
+        from pebble.boards import Board
+        from pebble.referee_kernels import BLUE, COMPUTED, RED
+
+        board = Board.of(schedule.instance)
+        board.play(schedule.moves[:moves])
+        red, blue, computed = (board.state & bit != 0 for bit in (RED, BLUE, COMPUTED))
+        if not schedule.instance.rules.free_sources:
+            computed &= ~schedule.instance.cdag.is_source
         return cls(red, blue, computed)
 
     @classmethod

@@ -59,6 +59,8 @@ def result_text(result: Result) -> str:
         title = f"{spec:<{_TITLE_WIDTH}}    {how}"
         verdict = result.status.value + (f", gap {result.gap:.1%}" if result.gap else "")
         again = f"recomputed {cost.recomputes}{_recomputed(result.schedule)}"
+        if cost.price:
+            again += f"    charged {cost.compute_cost:g}"
         rows = [
             ("I/O cost", str(cost.io), f"{verdict}      loads {cost.loads}   stores {cost.stores}"),
             ("lower bound", str(result.lower_bound), bound),
@@ -95,15 +97,16 @@ def result_html(result: Result) -> str:
     rows = [("status", result.status.value), ("method", result.method)]
     picture = ""
     if result.schedule is not None:
-        from pebble.draw.svg_strip import schedule_svg
+        from pebble.draw.svg_strip import can_be_drawn, schedule_svg
         from pebble.referee import verify
 
         cost = verify(result.schedule)
         rows.insert(0, ("instance", repr(result.schedule.instance).strip("<>")))
         rows.append(("I/O cost", f"{cost.io:,} words: {cost.loads:,} loaded, {cost.stores:,} stored"))
-        rows.append(("computes", f"{cost.computes:,}, of which {cost.recomputes:,} again"))
+        charged = f", charged {cost.compute_cost:g}" if cost.price else ""
+        rows.append(("computes", f"{cost.computes:,}, of which {cost.recomputes:,} again{charged}"))
         rows.append(("peak red", f"{cost.peak_red:,} of {result.schedule.instance.M:,} words"))
-        picture = schedule_svg(result.schedule)
+        picture = schedule_svg(result.schedule) if can_be_drawn(result.schedule) else ""
     rows.append(("lower bound", f"{result.lower_bound:,} words: {bound}"))
     if result.gap is not None:
         rows.append(("gap", f"{result.gap:.1%}"))

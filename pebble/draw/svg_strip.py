@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from pebble.draw.aggregation import aggregate
 from pebble.draw.svg import BLUE, FAINT, INK, LINE, RED, label, rectangle, svg_document
+from pebble.errors import UnsupportedInstanceError
 from pebble.moves import Op, unpack_arrays
 from pebble.naming import vertex_names
 
 if TYPE_CHECKING:
     from pebble.schedule import Schedule
 
-__all__ = ["schedule_svg"]
+__all__ = ["can_be_drawn", "schedule_svg"]
 
 # A strip of so many vertices and moves shows each one; larger schedules are grouped.
 _MOST_ROWS = 120
@@ -43,6 +44,11 @@ def schedule_svg(schedule: Schedule) -> str:
         Above 120 vertices or 1,500 moves, rows and columns stand for groups, and the height of a bar for
         how full the group is.
 
+    Raises
+    ------
+    UnsupportedInstanceError
+        Rules under which pebbles come and go otherwise than in the plain game; see `can_be_drawn`.
+
     Examples
     --------
     >>> from pebble.cdag import CDAG
@@ -53,6 +59,11 @@ def schedule_svg(schedule: Schedule) -> str:
     >>> svg.startswith("<svg"), "v2" in svg
     (True, True)
     """
+    if not can_be_drawn(schedule):
+        raise UnsupportedInstanceError(
+            f"schedules under {schedule.instance.rules} rules are not drawn: `pebble show --at` prints "
+            "positions"
+        )
     schedule, problem = _legal_part(schedule)
     n, count = schedule.instance.cdag.num_vertices, len(schedule)
     exact = n <= _MOST_ROWS and count <= _MOST_MOVES
@@ -79,6 +90,14 @@ def schedule_svg(schedule: Schedule) -> str:
         shown = problem if len(problem) <= 120 else problem[:119] + "…"
         parts.append(label(8, height - 8, f"then illegal: {shown}", 11, INK, bold=True))
     return svg_document(_WIDTH, height, title, parts)
+
+
+def can_be_drawn(schedule: Schedule) -> bool:
+    """Whether a move shows by itself what it does: not where a store takes the red pebble, and the like."""
+    instance = schedule.instance
+    rules = instance.rules
+    changed = rules.partial or rules.free_sources or not rules.deletion
+    return not changed and not instance.red_at_start
 
 
 def _legal_part(schedule: Schedule) -> tuple[Schedule, str]:

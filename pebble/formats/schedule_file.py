@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pebble.cdag import CDAG
-from pebble.errors import DuplicateEdgeWarning, FormatError, InvalidCDAGError
+from pebble.errors import DuplicateEdgeWarning, FormatError, InvalidCDAGError, InvalidMemoryError
 from pebble.formats.files import atomic_writer, reading
 from pebble.formats.schedule_header import FORMAT, SECTIONS, VERSION, Header, Reader, parse_header
 from pebble.formats.tokens import moves_text, numbers_text, read_moves, read_numbers
@@ -84,8 +84,12 @@ def load(path: str | os.PathLike[str], cdag: CDAG | None = None) -> Schedule:
     if cdag is None:
         cdag = _embedded_graph(sections, header, name)
         _check_graph(cdag, header, name)
+    try:
+        instance = Instance(cdag, header.M, header.rules, header.red_at_start)
+    except (InvalidCDAGError, InvalidMemoryError) as error:
+        raise FormatError(name, str(error), header.lines["red_at_start"]) from None
     return Schedule(
-        Instance(cdag, header.M, header.rules),
+        instance,
         sections["moves"],
         producer=header.producer,
         claim=header.claim,
@@ -108,6 +112,8 @@ def _header_text(schedule: Schedule, embed: bool) -> str:
         "M": instance.M,
         "rules": instance.rules.name,
     }
+    if instance.red_at_start:
+        lines["red_at_start"] = " ".join(map(str, instance.red_at_start))
     if schedule.producer:
         lines["producer"] = schedule.producer
     lines["seed"] = schedule.seed

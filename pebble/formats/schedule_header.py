@@ -20,7 +20,7 @@ SECTIONS = ("edges", "weights", "outputs", "labels", "moves")
 _BLOCK = 1 << 22
 _LONGEST_LINE = 1 << 20
 _REQUIRED = ("graph", "digest", "num_vertices", "num_edges", "M", "rules", "moves")
-_OPTIONAL = ("producer", "seed", "claim", "info", "embedded")
+_OPTIONAL = ("red_at_start", "producer", "seed", "claim", "info", "embedded")
 _SECTION_LINE = re.compile(rb"^(?:edges|weights|outputs|labels|moves|end)[ \t\r]*$", re.MULTILINE)
 _INTEGER = re.compile(r"-?[0-9]{1,40}\Z")
 _LARGEST = 1 << 60
@@ -41,6 +41,8 @@ class Header:
         Words of fast memory.
     rules : Rules
     num_moves : int
+    red_at_start : tuple of int
+        Vertices that are red at the start.
     producer : str
     seed : int
     claim : int or None
@@ -60,6 +62,7 @@ class Header:
     M: int
     rules: Rules
     num_moves: int
+    red_at_start: tuple[int, ...] = ()
     producer: str = ""
     seed: int = 0
     claim: int | None = None
@@ -162,6 +165,10 @@ def parse_header(reader: Reader) -> Header:
         rules = Rules.named(values["rules"])
     except UnknownNameError as error:
         raise reader.error(str(error), lines["rules"]) from None
+    words = values.get("red_at_start", "").split()
+    if not all(_INTEGER.match(word) and 0 <= int(word) <= _LARGEST for word in words):
+        raise reader.error("red_at_start is no list of vertex ids", lines["red_at_start"])
+    red = tuple(map(int, words))
     digest = values["digest"].removeprefix("sha256:")
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
         raise reader.error("digest is not 'sha256:' and 64 hexadecimal digits", lines["digest"])
@@ -181,6 +188,7 @@ def parse_header(reader: Reader) -> Header:
         M=integer("M", 1),
         rules=rules,
         num_moves=integer("moves", 0),
+        red_at_start=red,
         producer=values.get("producer", ""),
         seed=integer("seed", None) if "seed" in values else 0,
         claim=integer("claim", 0) if "claim" in values else None,
