@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from graphs.attention import attention_forward as attention_forward
     from graphs.attention import attention_gradient as attention_gradient
     from graphs.catalog import build as build
+    from graphs.coarsening import coarsen as coarsen
+    from graphs.coarsening import grouping as grouping
+    from graphs.coarsening import refine as refine
+    from graphs.einsums import einsum as einsum
     from graphs.jax_tracing import from_jax as from_jax
     from graphs.linear_algebra import cholesky as cholesky
     from graphs.linear_algebra import dot as dot
@@ -52,6 +56,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "graphs.attention": ["a1xa2t", "attention_backward", "attention_forward", "attention_gradient"],
     "graphs.catalog": ["build"],
+    "graphs.coarsening": ["coarsen", "grouping", "refine"],
+    "graphs.einsums": ["einsum"],
     "graphs.jax_tracing": ["from_jax"],
     "graphs.linear_algebra": ["cholesky", "dot", "lu", "matmul", "matvec"],
     "graphs.listing": ["info", "names", "register"],

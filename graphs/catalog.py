@@ -10,6 +10,7 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from graphs.einsums import einsum_text, split_einsum_spec
 from graphs.sizes import refuse_absurd
 from graphs.spec import GraphSpec, split_spec
 from pebble.cdag import CDAG
@@ -28,6 +29,7 @@ for _name, _target, _summary in [
     ("matmul", "linear_algebra:matmul", "m x k times k x n"),
     ("matvec", "linear_algebra:matvec", "m x n matrix times vector"),
     ("dot", "linear_algebra:dot", "inner product of two vectors"),
+    ("einsum", "einsums:einsum", "an einsum string: einsum:ij,jk->ik;i=4,j=3,k=5"),
     ("lu", "linear_algebra:lu", "LU factorisation without pivoting"),
     ("cholesky", "linear_algebra:cholesky", "Cholesky factorisation"),
     ("fft", "structural:fft", "butterfly on n points, a power of two"),
@@ -120,6 +122,9 @@ def parse(text: str) -> GraphSpec:
     >>> str(parse("grid:rows=5,cols=5"))
     'grid:5x5'
     """
+    if text.partition(":")[0].strip().lower() == "einsum":
+        sizes = split_einsum_spec(text)
+        return GraphSpec("einsum", sizes, einsum_text(sizes))
     name, positional, named = split_spec(text)
     family = REGISTRY.info(name).name
     known = {p.name: p for p in _signature(family)}

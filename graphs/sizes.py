@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphs.einsums import einsum_steps
 from graphs.heads import key_heads
 from graphs.heads import keys as key_count
 from graphs.masks import attention_mask
@@ -121,6 +123,18 @@ def _matvec(p: _Params) -> int:
     return m * n + n + m * _sum_of_products(p, n)
 
 
+def _einsum(p: _Params) -> int:
+    def entries(axes: str) -> int:
+        return prod(int(p[c]) for c in axes)
+
+    subscripts = str(p["subscripts"])
+    vertices = sum(entries(axes) for axes in subscripts.partition("->")[0].split(","))
+    for step in einsum_steps(subscripts):
+        k = entries("".join(set(step.left_axes + step.right_axes) - set(step.out_axes)))
+        vertices += entries(step.out_axes) * _sum_of_products(p, k)
+    return vertices
+
+
 def _products(p: _Params, k: int) -> int:
     """A sparse matrix, and `k` products with it."""
     n = int(p["n"])
@@ -136,6 +150,7 @@ _VERTICES: dict[str, Callable[[_Params], int]] = {
     "matmul": _matmul,
     "matvec": _matvec,
     "dot": lambda p: 2 * p["n"] + _sum_of_products(p, p["n"]),
+    "einsum": _einsum,
     "lu": _lu,
     "cholesky": _cholesky,
     "fft": lambda p: p["n"] * p["n"].bit_length(),

@@ -22,6 +22,8 @@ SPECS = [
     "dot:4",
     "lu:4",
     "cholesky:4",
+    "einsum:ij,jk->ik;i=4,j=3,k=5",
+    "einsum:ij,jk,k->i;i=2,j=3,k=2,sums=tree,fma=true",
     "fft:8",
     "grid:5x5",
     "stencil1d:n=6,t=3",

@@ -24,6 +24,7 @@ __all__ = [
     "StrategiesOption",
     "load_graph",
     "names_a_file",
+    "needs_loading",
     "parse_graph_spec",
     "split_names",
 ]
@@ -92,19 +93,26 @@ class LoadedGraph:
 def load_graph(text: str) -> LoadedGraph:
     """Build the graph of a spec, or read it from a file or from standard input (``-``).
 
-    A known family before the first colon makes it a spec; write ``./fft`` for a file of that name.
+    A known family before the first colon makes it a spec; write ``./fft`` for a file of that name. What is
+    ``module:function`` or ``file.py:function`` is traced, and ``--coarsen`` groups the vertices of any graph.
 
     Raises
     ------
     FormatError, GraphSpecError, UnknownNameError
     """
+    from pebble.cli.programs import asks_to_coarsen, coarsened, is_program, trace_program
+
+    if is_program(text):
+        return LoadedGraph(text, coarsened(trace_program(text)), None)
     if names_a_file(text):
         from pebble.formats import read_graph
 
-        return LoadedGraph("standard input" if text == "-" else text, read_graph(text), None)
+        return LoadedGraph("standard input" if text == "-" else text, coarsened(read_graph(text)), None)
     from graphs.catalog import build
 
     spec = parse_graph_spec(text)
+    if asks_to_coarsen():
+        return LoadedGraph(f"{spec}, coarse", coarsened(build(spec)), None)
     return LoadedGraph(str(spec), build(spec), spec)
 
 
@@ -120,14 +128,22 @@ def parse_graph_spec(text: str) -> GraphSpec:
 
 
 def names_a_file(text: str) -> bool:
-    """Whether a GRAPH argument is a file, or standard input, rather than a spec."""
+    """Whether a GRAPH argument is a file, or standard input, rather than a spec or a function."""
     from graphs.catalog import REGISTRY
+    from pebble.cli.programs import is_program
 
     if text == "-":
         return True
-    if text.partition(":")[0] in REGISTRY:
+    if is_program(text) or text.partition(":")[0] in REGISTRY:
         return False
     return os.path.exists(text) or os.sep in text or ("." in text and ":" not in text)
+
+
+def needs_loading(text: str) -> bool:
+    """Whether a GRAPH argument is more than a spec: a file, a function, or anything to be coarsened."""
+    from pebble.cli.programs import asks_to_coarsen, is_program
+
+    return names_a_file(text) or is_program(text) or asks_to_coarsen()
 
 
 def split_names(text: str | None) -> list[str] | None:

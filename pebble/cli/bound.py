@@ -14,7 +14,7 @@ from pebble.cli.arguments import (
     QuietOption,
     RulesOption,
     load_graph,
-    names_a_file,
+    needs_loading,
     parse_graph_spec,
     split_names,
 )
@@ -63,7 +63,7 @@ def bound(
 
     rule_set = Rules.named(rules)
     chosen = split_names(names)
-    loaded = load_graph(graph) if names_a_file(graph) else None
+    loaded = load_graph(graph) if needs_loading(graph) else None
     spec = parse_graph_spec(graph) if loaded is None else None
     name = str(spec) if loaded is None else loaded.name
     params = {} if spec is None else spec.params

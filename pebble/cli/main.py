@@ -20,6 +20,7 @@ from pebble.cli.listing import list_names
 from pebble.cli.output import note
 from pebble.cli.play import play
 from pebble.cli.plot import plot
+from pebble.cli.programs import with_graph_options
 from pebble.cli.report import report
 from pebble.cli.show import show
 from pebble.cli.solve import solve
@@ -46,15 +47,15 @@ app = typer.Typer(
 )
 
 app.command("list")(list_names)
-app.command("info")(info)
-app.command("play")(play)
+app.command("info")(with_graph_options(info))
+app.command("play")(with_graph_options(play))
 app.command("count")(count)
-app.command("bound")(bound)
-app.command("solve")(solve)
-app.command("verify")(verify)
-app.command("show")(show)
-app.command("view")(view)
-app.command("convert")(convert)
+app.command("bound")(with_graph_options(bound))
+app.command("solve")(with_graph_options(solve))
+app.command("verify")(with_graph_options(verify))
+app.command("show")(with_graph_options(show))
+app.command("view")(with_graph_options(view))
+app.command("convert")(with_graph_options(convert))
 app.command("sweep")(sweep)
 app.command("plot")(plot)
 app.command("report")(report)
