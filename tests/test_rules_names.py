@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
 import itertools
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -132,3 +134,13 @@ def test_aggregates_name_edges() -> None:
     assert computed_vertices(g, range(9)).tolist() == [3, 3, 4, 4, 0, 1, 2, 3, 4]
     with pytest.raises(ValueError, match="no edge from 0 to 4"):
         aggregate_id(g, 0, 4)
+
+
+def test_what_the_page_on_rules_shows() -> None:
+    page = Path(__file__).resolve().parent.parent / "docs" / "rules.md"
+    failed, tried = doctest.testfile(str(page), module_relative=False)
+    assert failed == 0
+    assert tried > 30
+    text = page.read_text(encoding="utf-8")
+    for part in Rules.parts():
+        assert f"`{part}`" in text
