@@ -50,6 +50,12 @@ class Budget:
         else:
             self._share_ends = time.perf_counter() + fraction * self.remaining
 
+    @property
+    def until_share_ends(self) -> float:
+        """Seconds until the deadline or the end of the share, at least 0."""
+        ends = self.deadline if self._share_ends is None else self._share_ends
+        return float("inf") if ends is None else max(0.0, ends - time.perf_counter())
+
     def spend(self, states: int) -> None:
         """Count states."""
         self.spent += states

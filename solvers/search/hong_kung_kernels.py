@@ -154,7 +154,7 @@ def settle(
     to come included. A vertex stored is entered as ``v``, one computed and stored as ``v + n``.
     """
     M, weights, unit, preds, succs, sources = game[:6]
-    outputs, tables = game.outputs, game.tables
+    outputs, tables, rooms = game.outputs, game.tables, game.rooms
     n = len(weights)
     zero = empty_like(sources)
     width = preds.shape[1]
@@ -265,7 +265,7 @@ def settle(
             while not is_empty(pool):
                 v = lowest(pool)
                 pool = without_lowest(pool)
-                if held + weights[v] > M or not is_empty(minus(fetch(preds, v, 0, zero), R)):
+                if held + rooms[v] > M or not is_empty(minus(fetch(preds, v, 0, zero), R)):
                     continue
                 if has(wanted, v):
                     fill = v
@@ -291,7 +291,7 @@ def settle(
                 if g > top:
                     continue
                 keep = either(R, before)
-                need = words_of(keep, weights, unit) + weights[w] - M
+                need = words_of(keep, weights, unit) + rooms[w] - M
                 V = minus(R, before)
                 size = 0
                 if need > 0:

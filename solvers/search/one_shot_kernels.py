@@ -119,7 +119,7 @@ def expand(game: Any, layer: Any, alive: Any, entries: Any, tally: Any, limit: i
     """
     M, weights, unit, preds, succs, sources = game[:6]
     everything, stored_early, tables = game.computed, game.needed_outputs, game.tables
-    values, most = game.values, game.most
+    values, most, rooms = game.values, game.most, game.rooms
     n = len(weights)
     zero = empty_like(sources)
     rest = np.zeros((n, preds.shape[1]), dtype=np.uint64)
@@ -229,7 +229,7 @@ def expand(game: Any, layer: Any, alive: Any, entries: Any, tally: Any, limit: i
             only = -1
             for i in range(ready_count):
                 w = ready[i]
-                if held + weights[w] > M or not is_empty(minus(fetch(preds, w, 0, zero), R)):
+                if held + rooms[w] > M or not is_empty(minus(fetch(preds, w, 0, zero), R)):
                     continue
                 if is_empty(fetch(succs, w, 0, zero)):
                     only = w
@@ -253,7 +253,7 @@ def expand(game: Any, layer: Any, alive: Any, entries: Any, tally: Any, limit: i
                     continue
                 P = fetch(preds, w, 0, zero)
                 keep = either(R, P)
-                need = words_of(keep, weights, unit) + weights[w] - M
+                need = words_of(keep, weights, unit) + rooms[w] - M
                 dead = fetch(killed, w, 0, zero)
                 stay = minus(keep, dead)
                 if not is_empty(fetch(succs, w, 0, zero)):

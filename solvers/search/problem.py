@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -58,6 +58,8 @@ class Problem:
         Words per vertex.
     is_source, is_output : ndarray of bool, shape (n,)
         Outputs that are sources are left out: they are blue from the start.
+    outside : ndarray of int64, shape (n,), optional
+        Of a block of a larger graph: words of each vertex's predecessors outside.
     """
 
     instance: Instance
@@ -66,6 +68,7 @@ class Problem:
     weights: NDArray[np.int64]
     is_source: NDArray[np.bool_]
     is_output: NDArray[np.bool_]
+    outside: NDArray[np.int64] | None = field(default=None, kw_only=True)
 
     @classmethod
     def of(cls, instance: Instance) -> Problem:
@@ -97,7 +100,14 @@ class Problem:
     @property
     def M(self) -> int:
         """Words of fast memory; more than all the graph's words make no difference and are cut off."""
+        if self.outside is not None:
+            return self.instance.M
         return int(min(self.instance.M, self.weights.sum() + 1))
+
+    @property
+    def rooms(self) -> NDArray[np.int64]:
+        """Words that computing each vertex takes besides those of its predecessors."""
+        return self.weights if self.outside is None else self.weights + self.outside
 
     @property
     def words(self) -> int:

@@ -29,6 +29,7 @@ class Game(NamedTuple):
     values: Any  # see `segments.Segments`
     most: int
     output_words: int
+    rooms: Any  # words that must be free, or the vertex's own, to compute it
 
 
 def game_of(problem: Problem, tables: Any, segments: Segments) -> Game:
@@ -48,6 +49,7 @@ def game_of(problem: Problem, tables: Any, segments: Segments) -> Game:
         values=segments.values,
         most=int(segments.most),
         output_words=int(p.weights[p.is_output].sum()),
+        rooms=p.rooms,
     )
 
 

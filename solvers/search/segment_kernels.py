@@ -113,12 +113,18 @@ def segments(
     rows = 0
     stamp = 0
     place = np.arange(most)
+    # In a block some vertices have all their predecessors outside: they can be computed from anything.
+    free = False
+    pool = everything
+    while not is_empty(pool):
+        free = free or is_empty(fetch(preds, lowest(pool), 0, zero))
+        pool = without_lowest(pool)
     while True:
         start = zero
         for k in range(size):
             start = either(start, single(keepers[place[k]], zero))
         # Nothing is computed unless a first vertex has all its predecessors here.
-        fruitful = False
+        fruitful = free
         pool = start
         while not is_empty(pool) and not fruitful:
             u = lowest(pool)

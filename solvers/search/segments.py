@@ -41,15 +41,13 @@ class Segments:
         return cls(np.zeros(problem.n, np.int64), 0)
 
 
-def segments_of(problem: Problem, *, seconds: float = 3.0) -> Segments:
+def segments_of(problem: Problem, *, seconds: float = 3.0, most_sets: int = _MOST_SETS) -> Segments:
     """The values that give the start the best bound; see docs/exact.md, section on segments.
 
     A linear program over the vertices' values, its rows found as they are violated: no stretch may be worth
     more than 1. In the end the values are rounded to whole numbers, and the richest stretch is found by going
     through all of them, so that rounding costs strength, never truth.
     """
-    from solvers.search import segment_kernels as kernels
-
     n = problem.n
     nothing = Segments.none(problem)
     keepers = np.array([v for v in range(n) if problem.succs[v]], np.int64)
@@ -57,10 +55,25 @@ def segments_of(problem: Problem, *, seconds: float = 3.0) -> Segments:
     if not problem.unit or size < 1 or size >= len(keepers):
         return nothing
     sets = sum(math.comb(len(keepers), k) for k in range(1, size + 1))
-    if sets > _MOST_SETS:
+    if sets > most_sets:
+        return nothing
+    if any(not (problem.preds[v] or problem.is_source[v]) for v in range(n)) and not problem.sources:
+        # What needs no set at all must be found in the row of a set that does not hold it.
         return nothing
     exact = sets <= _EXACT_SETS
-    inner = ((1 << n) - 1) & ~problem.sources
+    try:
+        return _from_rows(problem, keepers, sets, exact, seconds)
+    except MemoryError:
+        # The searches go without this bound where there is no room for it.
+        return nothing
+
+
+def _from_rows(
+    problem: Problem, keepers: NDArray[np.int64], sets: int, exact: bool, seconds: float
+) -> Segments:
+    from solvers.search import segment_kernels as kernels
+
+    inner = ((1 << problem.n) - 1) & ~problem.sources
     slots = 4 * _LONGEST_WALK if exact else 1
     rows = np.empty((min(sets, _MOST_ROWS), problem.words), np.uint64)
     count = kernels.segments(
@@ -76,7 +89,7 @@ def segments_of(problem: Problem, *, seconds: float = 3.0) -> Segments:
         rows,
     )
     if count <= 0:
-        return nothing
+        return Segments.none(problem)
     return _best_values(problem, rows[:count], bits(inner), time.perf_counter() + seconds)
 
 

@@ -37,8 +37,8 @@ _FIRST_BEAMS = (1, 30, 300, 3000)
 _BEAM_SHARE = 0.1
 # Share of the time left that a pass may take whose threshold skips others.
 _PASS_SHARE = 0.25
-# Vertices, and states in all, from which blocks of the graph are searched too; their share of the time left, or
-# their seconds and states.
+# Vertices, and states in all, from which blocks of the graph are searched too; their share of the time
+# left, and their most seconds and states.
 _BLOCKS_VERTICES = 45
 _BLOCKS_FROM = 300_000
 _BLOCKS_SHARE = 0.4

@@ -26,7 +26,7 @@ class _Refiner:
     def __init__(self, problem: Problem) -> None:
         self.n = problem.n
         self.tail, self.head = problem.edges[:, 0], problem.edges[:, 1]
-        kind = problem.weights * 4 + problem.is_source * 2 + problem.is_output
+        kind = (problem.weights * 4 + problem.is_source * 2 + problem.is_output) * 65_537 + problem.rooms
         self.start = self.refine(_scramble(kind.astype(np.uint64) + np.uint64(1)))
 
     def refine(self, colour: NDArray[np.uint64]) -> NDArray[np.uint64]:
