@@ -52,7 +52,7 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 def test_list_names_everything(run: Run) -> None:
     ran = run("list", "--json")
     assert ran.code == 0
-    assert list(ran.json) == ["graphs", "strategies", "solvers", "bounds", "rules"]
+    assert list(ran.json) == ["graphs", "strategies", "solvers", "bounds", "rules", "formats"]
     assert [entry["name"] for entry in ran.json["graphs"]] == FAMILIES.names()
     assert [entry["name"] for entry in ran.json["strategies"]] == STRATEGIES.names()
     assert [entry["name"] for entry in ran.json["rules"]] == list(Rules.parts())

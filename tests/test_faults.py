@@ -213,6 +213,16 @@ def test_a_million_children_of_one_source() -> None:
     assert pebble.verify(strategies.play("belady", pebble.Instance(fan, 2))).io == n
 
 
+@pytest.mark.slow
+def test_a_million_inputs_of_one_vertex() -> None:
+    n = 1_000_000
+    star = CDAG.from_edges(n + 1, np.column_stack((np.arange(n), np.full(n, n))))
+    with pytest.raises(InfeasibleInstanceError, match="use M >= 1000001"):
+        strategies.play("belady", pebble.Instance(star, n))
+    # Added up one at a time they fit in two words.
+    assert pebble.verify(strategies.play("belady", pebble.Instance(star, 2, "partial"))).io == n + 1
+
+
 def test_numbers_do_not_overflow() -> None:
     assert move_dtype(65_537) is np.uint32
     assert move_dtype((1 << 30) + 1) is np.uint64

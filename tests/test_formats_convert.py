@@ -110,6 +110,19 @@ def test_faults(command: str, message: str, capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.usefixtures("folder")
+def test_a_format_that_the_suffix_does_not_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    # As an edge list this has four edges, as a plain DAG one.
+    Path("g.txt").write_text("2 1\n0 1\n1 1\n0 1\n1 3\n0 1\n")
+    assert main(["info", "g.txt", "--json", "--format", "plain-dag"]) == 0
+    assert json.loads(capsys.readouterr().out)["num_edges"] == 1
+    assert main(["convert", "g.txt", "g.json", "--format", "plain-dag", "-q"]) == 0
+    assert read_graph("g.json").weight(1) == 3
+    assert main(["play", "g.txt", "-M", "4", "-s", "belady", "--format", "plain_dag"]) == 0
+    assert main(["info", "g.txt", "--format", "plane-dag"]) == 2
+    assert "no graph format 'plane-dag'; did you mean 'plain-dag'" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
 def test_a_schedule_in_every_form(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["play", "fft:8", "-M", "6", "-s", "belady", "-o", "s.schedule", "-q"]) == 0
     assert main(["convert", "s.schedule", "s.moves"]) == 0

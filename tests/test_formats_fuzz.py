@@ -90,7 +90,7 @@ def test_readers_on_damaged_files(case: tuple[str | None, bytes]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(damaged() | ANY)
 def test_readers_on_many_damaged_files(case: tuple[str | None, bytes]) -> None:
     format, data = case

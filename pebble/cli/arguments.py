@@ -100,14 +100,15 @@ def load_graph(text: str) -> LoadedGraph:
     ------
     FormatError, GraphSpecError, UnknownNameError
     """
-    from pebble.cli.programs import asks_to_coarsen, coarsened, is_program, trace_program
+    from pebble.cli.programs import asks_to_coarsen, coarsened, file_format, is_program, trace_program
 
     if is_program(text):
         return LoadedGraph(text, coarsened(trace_program(text)), None)
     if names_a_file(text):
         from pebble.formats import read_graph
 
-        return LoadedGraph("standard input" if text == "-" else text, coarsened(read_graph(text)), None)
+        cdag = coarsened(read_graph(text, format=file_format()))
+        return LoadedGraph("standard input" if text == "-" else text, cdag, None)
     from graphs.catalog import build
 
     spec = parse_graph_spec(text)

@@ -106,13 +106,14 @@ def _wanted(target: str, to: str | None) -> str | None:
 
 def _graph(source: str, format: str | None) -> CDAG:
     from pebble.cli.arguments import load_graph
+    from pebble.cli.programs import coarsened
     from pebble.formats import read_graph
 
     if format is None:
         return load_graph(source).cdag
     if not names_a_file(source):
         raise typer.BadParameter("it goes with a file, not with a spec", param_hint="'--format'")
-    return read_graph(source, format=format)
+    return coarsened(read_graph(source, format=format))
 
 
 def _schedule(
@@ -121,7 +122,7 @@ def _schedule(
     """The schedule that IN is, or None."""
     from pebble.cli.arguments import load_graph
     from pebble.cli.memory import parse_memory
-    from pebble.cli.targets import _is_schedule, load_schedule
+    from pebble.cli.targets import is_schedule, load_schedule
     from pebble.formats.catalog import suffix
     from pebble.formats.schedule_text import read_moves_file
     from pebble.instance import Instance
@@ -138,7 +139,7 @@ def _schedule(
         if more:
             raise typer.BadParameter(f"one M is needed, not {1 + len(more)}", param_hint="'-M'")
         return read_moves_file(source, Instance(loaded.cdag, M, rules))
-    if format == "schedule" or (format is None and _is_schedule(source)):
+    if format == "schedule" or (format is None and is_schedule(source)):
         return load_schedule(source, graph)[0]
     return None
 

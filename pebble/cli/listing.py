@@ -26,6 +26,7 @@ class Kind(StrEnum):
     SOLVERS = "solvers"
     BOUNDS = "bounds"
     RULES = "rules"
+    FORMATS = "formats"
 
 
 def list_names(
@@ -33,7 +34,7 @@ def list_names(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """List graph families, strategies, solvers, bounds or rule sets, one line each."""
+    """List graph families, strategies, solvers, bounds, rule sets or file formats, one line each."""
     kinds = list(Kind) if kind is None else [kind]
     found = {str(k): _LISTS[k]() for k in kinds}
     if as_json:
@@ -53,6 +54,7 @@ _DETAIL = {
     Kind.SOLVERS: "",
     Kind.BOUNDS: "",
     Kind.RULES: "",
+    Kind.FORMATS: "suffixes",
 }
 
 
@@ -119,10 +121,21 @@ def _rules() -> list[dict[str, Any]]:
     ]
 
 
+def _formats() -> list[dict[str, Any]]:
+    from pebble.formats.catalog import REGISTRY
+
+    def takes(name: str) -> str:
+        only_read = "" if REGISTRY.get(name).lines is not None else " (only read)"
+        return " ".join(f".{end}" for end in (name, *REGISTRY.info(name).aliases)) + only_read
+
+    return _entries(REGISTRY, takes)
+
+
 _LISTS = {
     Kind.GRAPHS: _graphs,
     Kind.STRATEGIES: _strategies,
     Kind.SOLVERS: _solvers,
     Kind.BOUNDS: _bounds,
     Kind.RULES: _rules,
+    Kind.FORMATS: _formats,
 }

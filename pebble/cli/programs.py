@@ -20,7 +20,14 @@ import typer
 if TYPE_CHECKING:
     from pebble.cdag import CDAG
 
-__all__ = ["asks_to_coarsen", "coarsened", "is_program", "trace_program", "with_graph_options"]
+__all__ = [
+    "asks_to_coarsen",
+    "coarsened",
+    "file_format",
+    "is_program",
+    "trace_program",
+    "with_graph_options",
+]
 
 
 class GraphOptions(NamedTuple):
@@ -29,6 +36,7 @@ class GraphOptions(NamedTuple):
     shapes: tuple[str, ...] = ()
     tracer: str | None = None
     coarsen: str | None = None
+    format: str | None = None
 
 
 _PLAIN = GraphOptions()
@@ -58,30 +66,47 @@ _CoarsenOption = Annotated[
         help="Group vertices into one: by tensor, or by tile:RxC of every tensor. Words that leave count.",
     ),
 ]
+_FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="The format of a graph file. Default: what it holds, and its suffix. `pebble list formats`.",
+    ),
+]
 _NEW = [
     inspect.Parameter("shape", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_ShapeOption),
     inspect.Parameter("tracer", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_TracerOption),
     inspect.Parameter("coarsen", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_CoarsenOption),
+    inspect.Parameter("format", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_FormatOption),
 ]
 
 
 def with_graph_options(verb: Callable[..., None]) -> Callable[..., None]:
-    """The verb with --shape, --tracer and --coarsen, which `load_graph` then goes by."""
+    """The verb with --shape, --tracer, --coarsen and --format, which `load_graph` then goes by."""
     signature = inspect.signature(verb, eval_str=True)
+    # A verb may have an option of its own by one of these names.
+    added = [p for p in _NEW if p.name not in signature.parameters]
 
     @functools.wraps(verb)
     def run(*args: Any, **kwargs: Any) -> None:
-        new = {p.name: kwargs.pop(p.name, None) for p in _NEW}
-        token = _options.set(GraphOptions(tuple(new["shape"] or ()), new["tracer"], new["coarsen"]))
+        new = {p.name: kwargs.pop(p.name, None) for p in added}
+        shapes = tuple(new.pop("shape") or ())
+        token = _options.set(GraphOptions(shapes, **new))
         try:
             verb(*args, **kwargs)
         finally:
             _options.reset(token)
 
     plain = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in signature.parameters.values()]
-    run.__signature__ = signature.replace(parameters=[*plain, *_NEW])  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in (*plain, *_NEW)}
+    run.__signature__ = signature.replace(parameters=[*plain, *added])  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in (*plain, *added)}
     return run
+
+
+def file_format() -> str | None:
+    """The format that --format names for a graph file."""
+    return _options.get().format
 
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from pebble.instance import Instance
     from pebble.schedule import Schedule
 
-__all__ = ["ScheduleGraphOption", "TargetArgument", "TargetMemoryOption", "load_schedule", "load_target"]
+__all__ = [
+    "ScheduleGraphOption",
+    "TargetArgument",
+    "TargetMemoryOption",
+    "is_schedule",
+    "load_schedule",
+    "load_target",
+]
 
 TargetArgument = Annotated[
     str,
@@ -99,7 +106,7 @@ def load_target(
     """
     from pebble.instance import Instance
 
-    if _is_schedule(target):
+    if is_schedule(target):
         for value, option in ((memory, "-M"), (rules, "--rules")):
             if value is not None:
                 raise typer.BadParameter("a schedule file says this itself", param_hint=f"'{option}'")
@@ -123,7 +130,8 @@ def _instance(loaded: LoadedGraph, memory: str | None, rules: str | None, make: 
     return instance
 
 
-def _is_schedule(target: str) -> bool:
+def is_schedule(target: str) -> bool:
+    """Whether a TARGET argument is a schedule file."""
     from pebble.formats.files import reading
     from pebble.formats.schedule_header import FORMAT
 

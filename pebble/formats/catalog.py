@@ -25,11 +25,11 @@ _BUILTIN = (
     ("graphml", "GRAPHML", "XML of graph editors", ("xml",)),
     ("hyperdag", "HYPERDAG", "HyperDAG version 1, its dialects and .hdag", ("hdag",)),
     ("plain-dag", "PLAIN_DAG", "the plain-DAG dialect of HyperDAG_DB", ("dag",)),
-    ("lhdag", "LHDAG", "the older .lhdag of OneStopParallel (only read)", ()),
+    ("lhdag", "LHDAG", "the older .lhdag of OneStopParallel", ()),
     ("matrix-market", "MATRIX_MARKET", "the entries of a square sparse matrix", ("mtx",)),
-    ("matrix-market-0", "MATRIX_MARKET_0", "the same, counted from 0 (only read)", ()),
+    ("matrix-market-0", "MATRIX_MARKET_0", "the same, counted from 0", ()),
     ("kth", "KTH", "lists of predecessors, counted from 1", ("kthlist",)),
-    ("bench", "BENCH", "ISCAS netlists (only read)", ()),
+    ("bench", "BENCH", "ISCAS netlists", ()),
     ("pebble", "PEBBLE", "ours: with operations, tensors and provenance", ("cdag",)),
 )
 for _name, _attribute, _summary, _suffixes in _BUILTIN:
