@@ -79,7 +79,7 @@ def test_the_version_is_one() -> None:
     assert (ROOT / "CHANGELOG.md").read_text().startswith("# Changelog")
     assert "Apache License" in (ROOT / "LICENSE").read_text()
     for command in ("pebble", "rbpebble"):
-        assert project["scripts"][command] == "pebble.cli.main:main"
+        assert project["scripts"][command] == "pebble.__main__:run"
 
 
 def test_every_dependency_is_explained() -> None:
