@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pebble.cdag import CDAG
+from pebble.errors import UnsupportedInstanceError
 from pebble.instance import Instance
 from pebble.moves import Op, unpack_arrays
 from pebble.referee import verify
@@ -68,6 +69,8 @@ def improve(
     ------
     IllegalMoveError, IncompleteScheduleError
         The schedule is not legal.
+    UnsupportedInstanceError
+        More than 40 vertices under rules that are not plain.
 
     Notes
     -----
@@ -86,12 +89,18 @@ def improve(
     (12, 10, True)
     """
     before = verify(schedule).io
+    small = Problem.of(schedule.instance).n <= _WHOLE
+    if not small and not schedule.instance.is_plain:
+        raise UnsupportedInstanceError(
+            "improve searches windows under plain hong-kung and one-shot with nothing red at the start; "
+            f"under others it takes graphs of up to {_WHOLE} vertices (this is {schedule.instance!r})"
+        )
     run = _Run(schedule.instance, limit or Limit(), seed, on_progress, replace(schedule, claim=before))
     optimal = False
     try:
-        if Problem.of(schedule.instance).n <= _WHOLE:
+        if small:
             optimal = run.whole()
-        if not optimal:
+        if not optimal and schedule.instance.is_plain:
             run.windows()
     except KeyboardInterrupt:
         run.interrupted = True
