@@ -6,7 +6,6 @@ import gzip
 import io
 import json
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -240,18 +239,3 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, g: CDAG) -> None:
         assert np.array_equal(back.indices, g.indices)
         assert back.labels == plain
     assert refusals == []
-
-
-def test_a_million_lines_in_seconds(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    n = 300_000
-    target = np.repeat(np.arange(1, n), 4)[:1_000_000]
-    source = (rng.random(len(target)) * target).astype(np.int64)
-    path = tmp_path / "large.txt"
-    path.write_text("".join(f"{u} {v}\n" for u, v in zip(source.tolist(), target.tolist(), strict=True)))
-    start = time.process_time()
-    with pytest.warns(DuplicateEdgeWarning):
-        g = read_graph(path)
-    assert time.process_time() - start < 10
-    assert g.num_vertices == int(target.max()) + 1
-    assert g.num_edges == len(np.unique(target * n + source))

@@ -97,6 +97,34 @@ CASES: dict[str, tuple[str, Callable[[], bytes], str]] = {
 }  # fmt: skip
 
 
+MILLION = """
+import sys, time, warnings
+from pebble.formats import builtin, read_graph
+start = time.process_time()
+g = read_graph(sys.argv[1])
+seconds = time.process_time() - start
+with open("/proc/self/status") as status:
+    megabytes = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
+print(g.num_vertices, g.num_edges, seconds, megabytes)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is measured through /proc")
+@pytest.mark.parametrize("name", ["", pytest.param("v", marks=pytest.mark.slow)])
+def test_a_million_edges_between_a_million_vertices(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "g.edges"
+    with open(path, "w") as out:
+        out.writelines(f"{name}{v * 7 // 9} {name}{v}\n" for v in range(1, 1_000_001))
+    ran = subprocess.run(
+        [sys.executable, "-c", MILLION, str(path)], capture_output=True, text=True, cwd=ROOT, timeout=120
+    )
+    assert ran.returncode == 0, ran.stderr
+    vertices, edges, seconds, megabytes = ran.stdout.split()
+    assert (vertices, edges) == ("1000001", "1000000")
+    assert float(seconds) < 10
+    assert float(megabytes) < 600
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, float, float]]:
     """Per case what was said, the seconds of computing, and the memory that the process has ever held."""
