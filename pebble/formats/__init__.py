@@ -1,4 +1,4 @@
-"""File formats: graphs (edge list, node-link JSON) and schedules, one module each."""
+"""File formats of graphs and schedules, one module each; docs/formats.md describes them."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ __all__ = [
     "assemble",
     "checked_weight",
     "cycle_text",
+    "decoded",
     "edge_rows",
     "labels_of_names",
     "numbered_lines",
@@ -130,6 +131,15 @@ def assemble(
             where = None if line_of is None else line_of(int(np.flatnonzero(closing)[0]))
         raise FormatError(file, message, where) from None
     return cdag.with_outputs(outputs) if len(outputs) else cdag
+
+
+def decoded(data: bytes, file: str) -> str:
+    """The text of a file, a byte-order mark left out; FormatError names the line that is no UTF-8."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise FormatError(file, "the file is no UTF-8 text", line) from None
 
 
 def cycle_text(names: Sequence[Any]) -> str:

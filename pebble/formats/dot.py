@@ -30,6 +30,7 @@ from pebble.formats.assembling import (
     Edges,
     assemble,
     checked_weight,
+    decoded,
     edge_rows,
     labels_of_names,
     shown,
@@ -62,12 +63,7 @@ def parse_dot(data: bytes, file: str) -> CDAG:
     >>> g.labels, g.edges().tolist(), g.weight(1)
     (('a:b', 'c', 'd'), [[0, 1], [0, 2]], 2)
     """
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise FormatError(file, "the file is no UTF-8 text", line) from None
-    parser = _Parser(Words(text, file), file, max(ROOM, len(data)))
+    parser = _Parser(Words(decoded(data, file), file), file, max(ROOM, len(data)))
     parser.parse()
     return parser.graph()
 

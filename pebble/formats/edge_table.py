@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pebble.cdag import CDAG
 from pebble.errors import FormatError
 from pebble.formats.annotations import json_label, label_from_text
-from pebble.formats.assembling import assemble, checked_weight, edge_rows, shown, whole
+from pebble.formats.assembling import assemble, checked_weight, decoded, edge_rows, shown, whole
 from pebble.formats.edge_list import Named, plain_names
 
 __all__ = ["edge_table_lines", "parse_edge_table"]
@@ -61,12 +61,7 @@ def parse_edge_table(data: bytes, file: str) -> CDAG:
     >>> parse_edge_table(b"source,target\\na,b\\nb,c\\n", "example").labels
     ('a', 'b', 'c')
     """
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise FormatError(file, "the file is no UTF-8 text", line) from None
-    table = _Table(text, file)
+    table = _Table(decoded(data, file), file)
     if not table.read(Named(numeric=True)):
         table.read(Named(numeric=False))
     return table.graph()

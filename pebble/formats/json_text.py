@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pebble.errors import FormatError
+from pebble.formats.assembling import decoded
 
 __all__ = ["JsonText"]
 
@@ -34,11 +35,7 @@ class JsonText:
     """
 
     def __init__(self, data: bytes, file: str) -> None:
-        try:
-            self.text = data.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            raise FormatError(file, "the file is no UTF-8 text", line) from None
+        self.text = decoded(data, file)
         self.file = file
         self.at = 0
         self._counted = 0
