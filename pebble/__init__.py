@@ -65,6 +65,11 @@ if TYPE_CHECKING:
     from pebble.evaluation import evaluate as evaluate
     from pebble.evaluation import execute as execute
     from pebble.game import Game as Game
+    from pebble.hierarchy import Hierarchy as Hierarchy
+    from pebble.hierarchy import HierarchyCost as HierarchyCost
+    from pebble.hierarchy import HierarchyMove as HierarchyMove
+    from pebble.hierarchy import HierarchySchedule as HierarchySchedule
+    from pebble.hierarchy import verify_hierarchy as verify_hierarchy
     from pebble.instance import Instance as Instance
     from pebble.moves import Move as Move
     from pebble.moves import Op as Op
@@ -105,6 +110,13 @@ _HOMES = {
     ],
     "pebble.evaluation": ["evaluate", "execute"],
     "pebble.game": ["Game"],
+    "pebble.hierarchy": [
+        "Hierarchy",
+        "HierarchyCost",
+        "HierarchyMove",
+        "HierarchySchedule",
+        "verify_hierarchy",
+    ],
     "pebble.instance": ["Instance"],
     "pebble.moves": ["Move", "Op", "Reason"],
     "pebble.operations": ["ScalarOp"],

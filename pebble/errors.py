@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pebble.hierarchy import HierarchyMove
     from pebble.moves import Move
 
 __all__ = [
@@ -87,7 +88,7 @@ class IllegalMoveError(PebbleError, ValueError):
     ----------
     index : int
         Position of the move in the schedule, from 0.
-    move : Move
+    move : Move, or HierarchyMove
     reason : str
         The short reason, the same text from both referees (see `pebble.moves.Reason`).
     vertices : tuple of int
@@ -95,7 +96,7 @@ class IllegalMoveError(PebbleError, ValueError):
     """
 
     def __init__(
-        self, index: int, move: Move, reason: str, message: str, vertices: Sequence[int] = ()
+        self, index: int, move: Move | HierarchyMove, reason: str, message: str, vertices: Sequence[int] = ()
     ) -> None:
         super().__init__(f"move {index} ({move}): {message}")
         self.index = index

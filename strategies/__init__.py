@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from strategies.catalog import REGISTRY
+from strategies.hierarchical import play_hierarchy
 from strategies.playing import count, count_detail, parse_strategy, play
 from strategies.protocol import Countable, Strategy
 
@@ -17,6 +18,7 @@ __all__ = [
     "names",
     "parse_strategy",
     "play",
+    "play_hierarchy",
     "register",
 ]
 

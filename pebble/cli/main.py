@@ -15,6 +15,7 @@ from pebble.cli.bound import bound
 from pebble.cli.convert import convert
 from pebble.cli.count import count
 from pebble.cli.doctor import doctor
+from pebble.cli.hierarchy import hierarchy
 from pebble.cli.info import info
 from pebble.cli.listing import list_names
 from pebble.cli.output import note
@@ -51,6 +52,7 @@ app.command("info")(with_graph_options(info))
 app.command("play")(with_graph_options(play))
 app.command("count")(count)
 app.command("bound")(with_graph_options(bound))
+app.command("hierarchy")(with_graph_options(hierarchy))
 app.command("solve")(with_graph_options(solve))
 app.command("verify")(with_graph_options(verify))
 app.command("show")(with_graph_options(show))
