@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 import graphs
@@ -57,7 +59,7 @@ def test_conjugate_gradients_fill_memory_at_every_inner_product() -> None:
     dots = [v for v in range(cdag.num_vertices) if cdag.in_degree[v] == 24]
     assert len(dots) == 44
     assert len(set(dots) & set(chain)) >= 43
-    assert all(u < v for u, v in zip(chain, chain[1:], strict=False))
+    assert all(u < v for u, v in pairwise(chain))
     recomputing = FULL_MEMORY(Instance(cdag, 25))
     assert recomputing is not None
     assert recomputing.value < bound.value

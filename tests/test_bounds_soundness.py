@@ -16,7 +16,7 @@ from solvers.lower_bounds.projection import block_optimum, projected_io
 from solvers.lower_bounds.protocol import LowerBound
 from solvers.search import SEARCH
 from tests.dijkstra_reference import least_io
-from tests.oracle import oracle_graph, oracle_graphs, oracle_values
+from tests.oracle import RULE_SETS, oracle_graph, oracle_graphs, oracle_values
 from tests.tiny_graphs import tiny_graph
 
 # The search proves optima itself, which its own tests compare.
@@ -47,12 +47,13 @@ def test_registered_bounds_say_where_they_hold() -> None:
 
 
 def test_no_bound_exceeds_a_known_optimum() -> None:
-    checked = 0
-    for _, instance, optimum in oracle_values()[::4]:
+    checked = set()
+    for _, instance, optimum in oracle_values()[::6]:
         assert optimum is not None
         check(instance, optimum)
-        checked += 1
-    assert checked > 150
+        checked.add((instance.cdag, instance.M, instance.rules.name))
+    assert len(checked) > 150
+    assert {rules for _, _, rules in checked} == {rules for g in oracle_graphs() for _, rules in g.optimum}
 
 
 @pytest.mark.slow
@@ -205,7 +206,7 @@ def test_no_bound_exceeds_the_best_schedule_of_a_small_member(spec: str) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", SMALL + LARGER)
 def test_no_bound_exceeds_the_best_schedule_of_any_small_member(spec: str) -> None:
-    _family_case(spec, 300_000)
+    _family_case(spec, 30_000)
 
 
 @pytest.mark.slow
@@ -261,7 +262,7 @@ def test_the_whole_graph_as_one_block_is_the_game() -> None:
         if graph is None:
             continue
         for (M, rules), optimum in graph.optimum.items():
-            if optimum is not None and graph.cdag.num_vertices <= 9:
+            if optimum is not None and graph.cdag.num_vertices <= 9 and rules in RULE_SETS:
                 assert (
                     block_optimum(Instance(graph.cdag, M, rules), range(graph.cdag.num_vertices)) == optimum
                 )

@@ -53,8 +53,8 @@ def _grid_case(family: str, choice: str, shapes: list[tuple[int, int]], factors:
 
 @pytest.mark.parametrize(("family", "given"), COUNTED)
 def test_no_bound_exceeds_a_tile_program(family: str, given: tuple[str, ...]) -> None:
-    assert _grid_case(family, given[0], SHAPES[2:4] + SHAPES[7:], FACTORS[::3]) > 50
-    assert _grid_case(family, given[1], SHAPES[1:3], FACTORS[1::4]) > 10
+    assert _grid_case(family, given[0], [SHAPES[3]], FACTORS[::4]) > 50
+    assert _grid_case(family, given[1], [SHAPES[1]], FACTORS[1::4]) > 10
 
 
 @pytest.mark.slow
@@ -206,16 +206,26 @@ def test_no_bound_exceeds_a_played_schedule(spec: str) -> None:
 
 
 # Best count over best bound; the targets are what the bounds reach, with a little room.
-@pytest.mark.parametrize(
-    ("n", "d", "ratios"),
-    [
-        (1024, 64, [2.3, 2.5, 2.8, 3.0, 2.7, 2.4, 2.8, 2.5, 2.2]),
-        (4096, 128, [2.2, 2.4, 2.6, 2.8, 2.4, 2.1, 2.4, 2.0, 2.1]),
-    ],
-)
-def test_the_gap_of_attention_backward(n: int, d: int, ratios: list[float]) -> None:
+FRACTIONS = [1 / 16, 1 / 4, 1 / 2, 1, 2, 4, 8, 16, 32]
+RATIOS = [
+    (1024, 64, [2.3, 2.5, 2.5, 2.4, 2.4, 2.4, 2.7, 2.4, 1.8]),
+    (4096, 128, [2.2, 2.4, 2.3, 2.2, 2.2, 2.0, 2.3, 2.0, 2.0]),
+]
+
+
+def _gap_case(n: int, d: int, ratios: list[float], step: int) -> None:
     spec = f"attention-backward:n={n},d={d}"
-    for factor, most in zip([1 / 16, 1 / 4, 1 / 2, 1, 2, 4, 8, 16, 32], ratios, strict=True):
+    for factor, most in list(zip(FRACTIONS, ratios, strict=True))[::step]:
         M = int(factor * d * d)
         best = min(io for _, io in counts(spec, M))
         assert 1 <= best / best_bound(spec, M).value <= most
+
+
+def test_the_gap_of_attention_backward() -> None:
+    _gap_case(*RATIOS[0], step=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "d", "ratios"), RATIOS)
+def test_the_gap_of_attention_backward_at_every_memory(n: int, d: int, ratios: list[float]) -> None:
+    _gap_case(n, d, ratios, step=1)

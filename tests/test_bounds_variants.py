@@ -152,3 +152,22 @@ def test_what_is_needed_stops_at_what_is_red() -> None:
     assert needed_io(cdag, 3, Rules(), [2]) == (1, 2)
     assert needed_io(cdag, 3, Rules(), [2, 1]) == (0, 2)
     assert needed_io(cdag, 1, Rules(outputs="any"), [3, 4]) == (0, 1)
+
+
+def test_the_search_bounds_what_it_plays() -> None:
+    """It knows the derived rule sets itself, so nothing is carried over."""
+    cdag = build("pyramid:2")
+    for rules in ("hong-kung+sliding", "partial", "hong-kung+free-sources", "one-shot+outputs-any"):
+        (bound,) = solvers.bounds(Instance(cdag, 3, rules), names=["search"])
+        edges = [(u, v) for v in range(6) for u in cdag.preds(v).tolist()]
+        flags = Rules.named(rules)
+        assert bound.value == least_variant_io(
+            6,
+            edges,
+            3,
+            recomputation=flags.recomputation,
+            sliding=flags.sliding,
+            free_sources=flags.free_sources,
+            partial=flags.partial,
+            outputs_any=flags.outputs == "any",
+        )
