@@ -26,7 +26,7 @@ from tests.rule_sets import ORACLE_RULES, random_variant
 GENERIC = ["belady", "lru", "fifo", "random"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32))
 def test_every_policy_plays_every_rule_set(seed: int) -> None:
     rng = random.Random(seed)
@@ -45,7 +45,7 @@ def test_every_policy_plays_every_rule_set(seed: int) -> None:
 @pytest.mark.parametrize("rules", [*ORACLE_RULES, "one-shot+no-delete+outputs-any+load=2", "partial+store=0"])
 @pytest.mark.parametrize("name", [*GENERIC, "auto"])
 def test_strategies_by_name(name: str, rules: str) -> None:
-    for spec in ("fft:8", "matmul:2x3x2", "attention-backward:n=2,d=2"):
+    for spec in ("fft:4", "matmul:2x2x2", "attention-backward:n=2,d=1"):
         least = Instance(graphs.build(spec), 1, rules).least_M
         for M in (least, least + 2):
             instance = Instance(graphs.build(spec), M, rules)
@@ -54,7 +54,7 @@ def test_strategies_by_name(name: str, rules: str) -> None:
             assert schedule.instance.rules.name == Rules.named(rules).name
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32))
 def test_more_freedom_is_never_dearer(seed: int) -> None:
     """What belady plays without a flag it finds with it too."""
@@ -75,7 +75,7 @@ def test_belady_is_near_the_optima(rules: str) -> None:
         if graph.cdag.num_vertices > 14:
             continue
         known = [(M, io) for (M, name), io in graph.optimum.items() if name == rules and io is not None]
-        for M, io in known[:2]:
+        for M, io in known[:1]:
             cost = verify(strategies.play("belady", Instance(graph.cdag, M, rules))).io
             assert cost >= io, (graph.name, M)
             played += cost
@@ -104,9 +104,9 @@ def test_matrix_vector_products_with_partial_computation() -> None:
 
 
 def test_a_star_of_many_inputs_needs_two_words() -> None:
-    leaves = 5_000
+    leaves = 50_000
     cdag = CDAG.from_edges(leaves + 1, [(v, leaves) for v in range(leaves)])
-    assert strategies.play("belady", Instance(cdag, 2, "partial")).claim == leaves + 1
+    assert strategies.play("belady:order=natural", Instance(cdag, 2, "partial")).claim == leaves + 1
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -62,9 +62,7 @@ def walk(instance: Instance, rng: random.Random) -> None:
     assert [position(game)] == history
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.integers(0, 2**32))
-def test_walks_under_any_rules(seed: int) -> None:
+def walks(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(10):
         instance = random_variant(rng)
@@ -72,7 +70,20 @@ def test_walks_under_any_rules(seed: int) -> None:
             walk(instance, rng)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32))
+def test_walks_under_any_rules(seed: int) -> None:
+    walks(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None)
+@given(st.integers(0, 2**32))
+def test_many_more_walks_under_any_rules(seed: int) -> None:
+    walks(seed)
+
+
+@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32))
 def test_every_move_of_one_position(seed: int) -> None:
     """From a random position, each possible move gets the same verdict and text from both."""
@@ -94,7 +105,7 @@ def test_every_move_of_one_position(seed: int) -> None:
             game.pop()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.integers(0, 2**32))
 def test_positions_have_a_text_that_comes_back(seed: int) -> None:
     rng = random.Random(seed)
