@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from strategies.tiles.language import Block, Machine, Shape, Words
-from strategies.tiles.tuning import Blocks, Step, distinct_blocks, read_blocks, with_largest
+from strategies.tiles.tuning import Blocks, Step, distinct_blocks, with_largest
 
 __all__ = ["MakeTile", "strips_step"]
 
@@ -76,14 +76,13 @@ def strips_step(
         widths: Blocks = {"columns": np.arange(1, most + 1)}
         sizes = distinct_blocks(getattr(shape, rows_axis))
         fit = with_largest(strip, shape, M, {}, widths, "rows", sizes)
-        if not len(fit["columns"]):
+        rows, columns = fit.blocks["rows"], fit.blocks["columns"]
+        if not len(columns):
             return None
-        machine = read_blocks(strip, shape, {}, fit)
-        found = _two_widths(width, fit["columns"], np.asarray(machine.loads + machine.stores))
+        found = _two_widths(width, columns, fit.io)
         if found is None:
             return None
         (first, strips), second = found
-        rows, columns = fit["rows"], fit["columns"]
         return {
             "rows": int(rows[first]),
             "columns": int(columns[first]),

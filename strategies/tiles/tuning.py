@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,24 +159,35 @@ def _cheapest(
     if outer:
         grid = np.meshgrid(*(sizes[name] for name in outer), indexing="ij")
         blocks = {name: axis.reshape(-1) for name, axis in zip(outer, grid, strict=True)}
-        blocks = with_largest(step, shape, M, given, blocks, inner, sizes[inner])
+        fit = with_largest(step, shape, M, given, blocks, inner, sizes[inner])
+        blocks, io, peak = fit.blocks, fit.io, fit.peak
+        if kept:
+            # Where nothing goes by twice, keeping some of it saves nothing.
+            blocks = {name: np.concatenate([v, 0 * v if name == inner else v]) for name, v in blocks.items()}
+            io, peak = np.concatenate([io, fit.least_io]), np.concatenate([peak, fit.least_peak])
     else:
-        blocks = sizes
-    if not len(blocks[inner]):
+        machine = read_blocks(step, shape, given, sizes)
+        peak = np.asarray(machine.peak)
+        fits = peak <= M
+        blocks = {name: values[fits] for name, values in sizes.items()}
+        io, peak = np.asarray(machine.loads + machine.stores)[fits], peak[fits]
+    if not len(io):
         return None
-    if kept:
-        # Where nothing goes by twice, keeping some of it saves nothing.
-        blocks = {name: np.concatenate([v, 0 * v if name == inner else v]) for name, v in blocks.items()}
-    machine = read_blocks(step, shape, given, blocks)
-    peak, none = np.asarray(machine.peak), np.iinfo(np.int64).max
-    io = np.where(peak <= M, machine.loads + machine.stores, none)
     best = np.lexsort((peak, io))[0]
-    if io[best] == none:
-        return None
     return {**given, **{name: int(values[best]) for name, values in blocks.items()}}, int(io[best])
 
 
 Blocks: TypeAlias = dict[str, NDArray[np.int64]]
+
+
+class Fit(NamedTuple):
+    """Blocks that fit, and the cost of each choice; with the smallest last block too."""
+
+    blocks: Blocks
+    io: NDArray[np.int64]
+    peak: NDArray[np.int64]
+    least_io: NDArray[np.int64]
+    least_peak: NDArray[np.int64]
 
 
 def with_largest(
@@ -187,20 +198,24 @@ def with_largest(
     blocks: Blocks,
     inner: str,
     sizes: NDArray[np.int64],
-) -> Blocks:
+) -> Fit:
     """`blocks` with the largest of `sizes` for the block `inner` that fits; those with none are left out."""
 
-    def peaks(chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.asarray(read_blocks(step, shape, given, {**blocks, inner: sizes[chosen]}).peak)
+    def read(chosen: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        machine = read_blocks(step, shape, given, {**blocks, inner: sizes[chosen]})
+        return np.asarray(machine.loads + machine.stores), np.asarray(machine.peak)
 
     low = np.zeros(len(next(iter(blocks.values()))), dtype=np.int64)
-    low_peak = peaks(low)
+    io, low_peak = read(low)
     fits = low_peak <= M
-    blocks, low, low_peak = {name: values[fits] for name, values in blocks.items()}, low[fits], low_peak[fits]
+    blocks, low = {name: values[fits] for name, values in blocks.items()}, low[fits]
+    least_io, least_peak = io, low_peak = io[fits], low_peak[fits]
     high = np.full(len(low), len(sizes) - 1)
-    high_peak = peaks(high)
+    high_io, high_peak = read(high)
     # Invariant: the size at `low` fits, the one at `high` does not, or is past the end.
-    low, high = np.where(high_peak <= M, high, low), np.where(high_peak <= M, high + 1, high)
+    all_fit = high_peak <= M
+    io, low_peak = np.where(all_fit, high_io, io), np.where(all_fit, high_peak, low_peak)
+    low, high = np.where(all_fit, high, low), np.where(all_fit, high + 1, high)
     rounds = 0
     while (high - low > 1).any():
         # Peaks are nearly linear in the size, so that interpolating finds it in a few steps; every third step
@@ -209,12 +224,13 @@ def with_largest(
         size = sizes[low] + (M - low_peak) * span // np.maximum(high_peak - low_peak, 1)
         likely = np.searchsorted(sizes, size, side="right") - 1
         middle = (low + high) // 2 if rounds % 3 == 2 else np.clip(likely, low + 1, np.maximum(high - 1, low))
-        peak = peaks(middle)
+        middle_io, peak = read(middle)
         fits = peak <= M
         low, low_peak = np.where(fits, middle, low), np.where(fits, peak, low_peak)
+        io = np.where(fits, middle_io, io)
         high, high_peak = np.where(fits, high, middle), np.where(fits, high_peak, peak)
         rounds += 1
-    return {**blocks, inner: sizes[low]}
+    return Fit({**blocks, inner: sizes[low]}, io, low_peak, least_io, least_peak)
 
 
 def read_blocks(step: Step, shape: Shape, given: Mapping[str, int], blocks: Blocks) -> CountingMachine:
