@@ -50,7 +50,7 @@ def least(cdag: CDAG, rules: Rules | str) -> int:
     return Instance(cdag, 1, rules).least_M
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(small_graphs(), rule_sets())
 def test_the_optimum_never_rises_with_memory(cdag: CDAG, rules: Rules) -> None:
     M = least(cdag, rules)
@@ -59,14 +59,14 @@ def test_the_optimum_never_rises_with_memory(cdag: CDAG, rules: Rules) -> None:
     assert values[-1] < float("inf")
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(small_graphs(), rule_sets(("one-shot",)))
 def test_recomputation_never_costs_more(cdag: CDAG, rules: Rules) -> None:
     M = least(cdag, rules)
     assert optimum(cdag, M, dataclasses.replace(rules, recomputation=True)) <= optimum(cdag, M, rules)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(small_graphs(), rule_sets(("partial",)))
 def test_partial_computation_never_costs_more(cdag: CDAG, rules: Rules) -> None:
     one_shot = dataclasses.replace(rules, partial=False)
@@ -74,7 +74,7 @@ def test_partial_computation_never_costs_more(cdag: CDAG, rules: Rules) -> None:
     assert optimum(cdag, M, rules) <= optimum(cdag, M, one_shot)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(small_graphs(), st.sampled_from(["one-shot", "hong-kung"]))
 def test_sliding_is_worth_at_most_one_pebble(cdag: CDAG, base: str) -> None:
     slides = f"{base}+sliding"
@@ -82,7 +82,7 @@ def test_sliding_is_worth_at_most_one_pebble(cdag: CDAG, base: str) -> None:
         assert optimum(cdag, M + 1, base) <= optimum(cdag, M, slides) <= optimum(cdag, M, base)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(small_graphs(), rule_sets())
 def test_fewer_duties_never_cost_more(cdag: CDAG, rules: Rules) -> None:
     M = least(cdag, rules)
@@ -91,7 +91,7 @@ def test_fewer_duties_never_cost_more(cdag: CDAG, rules: Rules) -> None:
     assert optimum(cdag, M, dataclasses.replace(rules, deletion=True)) <= value
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 @given(small_graphs(), rule_sets(), st.integers(2, 4))
 def test_costs_scale(cdag: CDAG, rules: Rules, factor: int) -> None:
     dear = dataclasses.replace(
@@ -101,7 +101,7 @@ def test_costs_scale(cdag: CDAG, rules: Rules, factor: int) -> None:
     assert optimum(cdag, M, dear) == factor * optimum(cdag, M, rules)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(small_graphs(), rule_sets(), st.integers(0, 10**6))
 def test_names_and_duplicates_of_edges_do_not_matter(cdag: CDAG, rules: Rules, seed: int) -> None:
     n, rng = cdag.num_vertices, random.Random(seed)
@@ -115,7 +115,7 @@ def test_names_and_duplicates_of_edges_do_not_matter(cdag: CDAG, rules: Rules, s
     assert optimum(renamed, M, rules) == optimum(cdag, M, rules)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(small_graphs(), rule_sets(), st.integers(1, 3))
 def test_isolated_vertices_do_not_matter_where_sources_are_blue(cdag: CDAG, rules: Rules, more: int) -> None:
     rules = dataclasses.replace(rules, free_sources=False)
@@ -125,7 +125,7 @@ def test_isolated_vertices_do_not_matter_where_sources_are_blue(cdag: CDAG, rule
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(small_graphs(most=8), st.sampled_from(["one-shot", "hong-kung"]))
 def test_sliding_is_worth_at_most_one_pebble_on_more_graphs(cdag: CDAG, base: str) -> None:
     slides = f"{base}+sliding"
