@@ -76,7 +76,13 @@ def check(fn: Callable[..., Any], *shapes: Any, seed: int = 0, **options: Any) -
     return cdag
 
 
-@pytest.mark.parametrize("options", SUMS, ids=SUM_IDS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(o, id=i, marks=[] if i == "chain" else [pytest.mark.slow])
+        for o, i in zip(SUMS, SUM_IDS, strict=True)
+    ],
+)
 def test_attention_backward_by_jax_grad_is_ours(options: dict[str, Any]) -> None:
     cdag = graphs.from_jax(attention_gradients, (4, 2), (4, 2), (4, 2), (4, 2), **options)
     assert cdag.input_names == ("Q", "K", "V", "dO")
@@ -142,7 +148,13 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+# JAX compiles a program per operation for constants and gathers, so some cases take seconds.
+LONG = {"network gradient", "recurrent gradient", "gathers gradient", "einsum", "powers"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in CASES]
+)
 def test_numbers_are_those_of_jax(name: str) -> None:
     fn, shapes = CASES[name]
     check(fn, *shapes)
