@@ -21,6 +21,8 @@ __all__ = ["AUTO", "Auto", "prove_with"]
 _FIRST_STATES = 30_000
 _FIRST_SECONDS = 3.0
 _FIRST_SHARE = 0.25
+# With less time than this left the search's kernels are not compiled outside of it.
+_COMPILE_FROM = 1.0
 # With less time than this left no child is started.
 _CHILD_SECONDS = 5.0
 # For the one-shot optimum where recomputation is allowed: it is only an upper bound there.
@@ -160,6 +162,7 @@ class Auto:
         """The search in this process, briefly; then search and integer program as children."""
         from solvers.search import SEARCH
 
+        _compile(run, standing.instance)
         clock = Clock(limit)
         outcomes: list[Outcome] = []
         brief: Limit | None = None
@@ -207,6 +210,18 @@ class Auto:
             run.why = "; ".join(f"{o.method}: {o.why or o.limit_hit}" for o in outcomes)
 
 
+def _compile(run: _Run, instance: Instance) -> None:
+    """Have the search's kernels compiled while the clock stands still."""
+    from solvers.search import SEARCH
+    from solvers.search.warming import compile_kernels
+
+    left = run.clock.left
+    if instance.is_plain and (left is None or left >= _COMPILE_FROM) and SEARCH.supports(instance) is None:
+        seconds = compile_kernels(instance)
+        run.clock.excuse(seconds)
+        run.stats["compile_seconds"] = round(run.stats.get("compile_seconds", 0.0) + seconds, 3)
+
+
 def _brief(limit: Limit, clock: Clock) -> Limit:
     """The limit of the search in this process: all of it where too little is left for a child to start."""
     left = clock.left
@@ -218,13 +233,17 @@ def _brief(limit: Limit, clock: Clock) -> Limit:
 
 
 def take_known(standing: Standing, upper: Schedule | None, lower: Bound | int) -> None:
-    """Start from a schedule and a bound that the caller has."""
+    """Start from a schedule and a bound that the caller has, and the compulsory I/O."""
+    from solvers.catalog import BOUNDS
+
     if upper is not None:
         standing.offer(upper)
     if isinstance(lower, int):
         lower = Bound(lower, "given", f"rules {standing.instance.rules}", "given by the caller")
     if lower.value > 0:
         standing.raise_bound(lower)
+    # At once: an interrupt may come while the strategies play.
+    standing.raise_bound(BOUNDS.get("compulsory")(standing.instance))
 
 
 def _heavy_methods(instance: Instance, limit: Limit) -> list[str]:
@@ -282,6 +301,8 @@ def prove_with(
         raise_bounds(standing, run.clock, limit, seed)
         if run.done():
             return _result(run)
+        if method == "search":
+            _compile(run, instance)
         rest = dataclasses.replace(limit, time=run.clock.left)
         outcome = run_children(standing, {method: options}, limit=rest, seed=seed)[0]
     except KeyboardInterrupt:

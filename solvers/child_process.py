@@ -128,6 +128,11 @@ def _run(job: Job, out: BinaryIO) -> Any:
         _cap_memory(job.limit)
         return bounds(job.instance, limit=job.limit)
     method = SOLVERS.get(job.method)
+    if job.method == "search" and job.instance.is_plain:
+        # Loading the kernels takes up to a second of the time that the parent grants.
+        from solvers.search.warming import compile_kernels
+
+        compile_kernels(job.instance)
     _cap_memory(job.limit)
     limit = job.limit
     if job.deadline is not None:

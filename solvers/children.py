@@ -151,15 +151,15 @@ def run_children(
     moves = None if standing.schedule is None else standing.schedule.moves
     small = bare(standing.instance)
     deadline = None if limit.time is None else time.time() + limit.time
-    children = [
-        _Child(Job(name, small, limit, seed, moves, standing.lower_bound, dict(options), deadline))
-        for name, options in methods.items()
-    ]
+    children: list[_Child] = []
     selector = selectors.DefaultSelector()
-    for child in children:
-        assert child.process.stdout is not None
-        selector.register(child.process.stdout, selectors.EVENT_READ, child)
     try:
+        for name, options in methods.items():
+            job = Job(name, small, limit, seed, moves, standing.lower_bound, dict(options), deadline)
+            children.append(_Child(job))
+        for child in children:
+            assert child.process.stdout is not None
+            selector.register(child.process.stdout, selectors.EVENT_READ, child)
         settler: _Child | None = None
         while selector.get_map():
             if settler is not None and (settler.finished or time.perf_counter() > farewell):

@@ -44,6 +44,10 @@ class Clock:
         """Whether the time has run out."""
         return self.limit is not None and self.seconds >= self.limit
 
+    def excuse(self, seconds: float) -> None:
+        """Let seconds that have passed not count."""
+        self.start += seconds
+
     def share(self, fraction: float) -> float | None:
         """That fraction of the time left."""
         left = self.left

@@ -69,12 +69,12 @@ def test_a_killed_child_leaves_its_schedule_and_bound(method: str) -> None:
             os.kill(children[0], signal.SIGKILL)
 
     instance = Instance(build(HARD), M=5, rules="one-shot")
-    result = solve(instance, method=method, limit=Limit(time=60), on_progress=kill)
+    result = solve(instance, method=method, limit=Limit(time=200), on_progress=kill)
     assert killed
     _assert_kept(result)
     assert result.limit_hit == "died"
     assert "SIGKILL" in result.why
-    assert result.stats["seconds"] < 30
+    assert result.stats["seconds"] < 150
 
 
 def test_auto_goes_on_when_one_child_is_killed() -> None:

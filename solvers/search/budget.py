@@ -9,6 +9,9 @@ from pebble.result import Limit
 __all__ = ["Budget"]
 
 _DEFAULT_MEMORY_MB = 4096.0
+# States of the first slice, and between how many seconds a slice should take.
+_FIRST_SLICE = 1_000
+_SHORT_SLICE, _LONG_SLICE = 0.1, 0.5
 
 
 class Budget:
@@ -32,6 +35,8 @@ class Budget:
         self.hit: str | None = None
         self.spent = 0
         self._share_ends: float | None = None
+        self._slice_states = _FIRST_SLICE
+        self._slice_began = self.start
 
     @property
     def seconds(self) -> float:
@@ -57,11 +62,18 @@ class Budget:
         return float("inf") if ends is None else max(0.0, ends - time.perf_counter())
 
     def spend(self, states: int) -> None:
-        """Count states."""
+        """Count states, those of the slice that `slice` has measured out."""
         self.spent += states
+        seconds = time.perf_counter() - self._slice_began
+        if seconds > _LONG_SLICE:
+            self._slice_states = max(_FIRST_SLICE // 8, self._slice_states // 2)
+        elif seconds < _SHORT_SLICE and states >= self._slice_states:
+            self._slice_states *= 2
 
     def slice(self, states: int) -> int:
-        """States to expand before the next look at the limits: `states`, or fewer if fewer are left."""
+        """States to expand before the next look at the limits: `states`, or fewer where they take long."""
+        self._slice_began = time.perf_counter()
+        states = min(states, self._slice_states)
         return states if self.nodes is None else max(1, min(states, self.nodes - self.spent))
 
     def exhausted(self) -> bool:
