@@ -18,7 +18,7 @@ import strategies
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = [pebble, graphs, strategies, solvers, experiments]
-HEAVY = ("numba", "ortools", "scipy", "networkx", "matplotlib", "distributed", "pyarrow")
+HEAVY = ("numba", "ortools", "scipy", "networkx", "matplotlib", "distributed", "pyarrow", "jax")
 
 
 def run(code: str) -> str:
