@@ -87,7 +87,8 @@ def test_readings_agree_for_any_blocks(spec: str) -> None:
     """Random block sizes, played in exactly the words that count says they need."""
     rng = np.random.default_rng(len(spec))
     for program, names in PROGRAMS[spec.split(":")[0]].items():
-        for _ in range(4):
+        # Programs of many steps have as many readings in one go.
+        for _ in range(2 if len(names) > 4 else 4):
             blocks = {name: int(rng.choice([1, 2, 3, 5, 8, 20])) for name in names}
             peak = strategies.count(NAME, spec, 10**6, program=program, **blocks).peak_red
             cost, schedule = _play(spec, peak, program=program, **blocks)
