@@ -86,7 +86,11 @@ def test_auto_goes_on_when_one_child_is_killed() -> None:
             os.kill(min(children), signal.SIGKILL)
 
     instance = Instance(build(HARD), M=5, rules="one-shot")
-    result = solve(instance, limit=Limit(time=8), on_progress=kill, workers=2)
+    for seconds in (8, 60, 300):
+        # On a busy machine the time may be over before the children are there.
+        result = solve(instance, limit=Limit(time=seconds), on_progress=kill, workers=2)
+        if killed:
+            break
     assert killed
     _assert_kept(result)
     assert "SIGKILL" in str(result.stats)
