@@ -61,7 +61,7 @@ def measure(spec: str, M: int, rules: str, seconds: float) -> dict[str, Any]:
 def markdown(rows: list[dict[str, Any]]) -> str:
     """The table, with the gap in per cent of the bound."""
     lines = [
-        "# Anytime: a minute for graphs of 60 to 160 vertices",
+        "# Anytime: a limit on time, graphs of 60 to 160 vertices",
         "",
         "`solvers.solve` with its defaults: the best schedule, refereed, and the best proved bound, in words",
         "of I/O. The limit is wall time (in the json file), the seconds are processor time of all",

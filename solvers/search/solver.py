@@ -43,6 +43,8 @@ _PASS_SHARE = 0.25
 # Vertices, and states in all, from which blocks of the graph are searched too; their share of the time
 # left, and their most seconds and states.
 _BLOCKS_VERTICES = 45
+# Vertices from which that comes before any pass over the whole graph.
+_BLOCKS_FIRST = 65
 _BLOCKS_FROM = 300_000
 _BLOCKS_SHARE = 0.4
 _BLOCKS_SECONDS = 60.0
@@ -284,6 +286,9 @@ class Search:
         if sharp:
             _sharpen(search, standing)
         blocks = self._takes_blocks(standing)
+        if blocks and standing.problem.n >= _BLOCKS_FIRST:
+            blocks = False
+            self._search_blocks(standing)
         threshold = standing.lower
         while not standing.closed and not budget.exhausted():
             threshold = max(standing.lower, min(threshold, ceiling - 1, standing.io - 1))
