@@ -21,6 +21,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from graphs.sparsity import read_pattern
 from pebble.errors import GraphSpecError
 
 __all__ = ["PATTERNS", "Cells", "Mask", "Staircase", "attention_mask", "tally"]
@@ -379,19 +380,10 @@ def _is_file(text: str) -> bool:
 
 def _file(text: str, queries: int, keys: int) -> Mask:
     """The entries of a Matrix Market file, stored zeros included."""
-    from scipy.io import mmread
-    from scipy.sparse import coo_array
-
-    try:
-        matrix = coo_array(mmread(text))
-    except FileNotFoundError:
-        raise GraphSpecError(f"mask={text}: there is no such file") from None
-    except (ValueError, OverflowError, OSError, EOFError) as error:
-        raise GraphSpecError(f"mask={text} is no Matrix Market file: {error}") from error
-    if matrix.shape != (queries, keys):
+    pattern = read_pattern(text, f"mask={text}")
+    if pattern.shape != (queries, keys):
         raise GraphSpecError(
-            f"mask={text} is a matrix of {matrix.shape[0]} x {matrix.shape[1]}, "
+            f"mask={text} is a matrix of {pattern.shape[0]} x {pattern.shape[1]}, "
             f"the attention has {queries} queries and {keys} keys"
         )
-    pairs = np.unique(matrix.row.astype(np.int64) * keys + matrix.col)
-    return Cells(np.arange(queries + 1), np.arange(keys + 1), pairs // keys, pairs % keys)
+    return Cells(np.arange(queries + 1), np.arange(keys + 1), pattern.rows, pattern.columns)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -17,6 +18,7 @@ from graphs.einsums import einsum_steps
 from graphs.heads import key_heads
 from graphs.heads import keys as key_count
 from graphs.masks import attention_mask
+from graphs.sparsity import given_pattern
 from pebble.errors import GraphSpecError
 
 __all__ = ["num_vertices", "refuse_absurd"]
@@ -135,11 +137,18 @@ def _einsum(p: _Params) -> int:
     return vertices
 
 
-def _products(p: _Params, k: int) -> int:
-    """A sparse matrix, and `k` products with it."""
-    n = int(p["n"])
-    nonzeros = n + int(p["p"] * n * (n - 1))
-    return nonzeros + k * (2 * nonzeros if p.get("sums") == "chain" else nonzeros + n)
+def _sparse(family: str, p: _Params) -> int:
+    """A sparse matrix, the products with it, and the vectors."""
+    pattern = given_pattern(family, p)
+    if pattern is None:
+        n = width = int(p["n"])
+        nonzeros = n + int(p["p"] * n * (n - 1))
+    else:
+        (n, width), nonzeros = pattern.shape, len(pattern.rows)
+    k = int(p.get("k") or 1)
+    products = nonzeros + k * (2 * nonzeros if p.get("sums") == "chain" else nonzeros + n)
+    vectors = {"knn": 1, "cg": n * (3 + 9 * k)}
+    return products + vectors.get(family, width)
 
 
 _VERTICES: dict[str, Callable[[_Params], int]] = {
@@ -161,10 +170,7 @@ _VERTICES: dict[str, Callable[[_Params], int]] = {
     "tree": lambda p: p["leaves"] + -(-(p["leaves"] - 1) // max(1, p["arity"] - 1)),
     "pyramid": lambda p: (p["h"] + 1) * (p["h"] + 2) // 2,
     "reduce": lambda p: 2 * p["n"] - 1,
-    "spmv": lambda p: _products(p, 1) + p["n"],
-    "spmv-power": lambda p: _products(p, p["k"]) + p["n"],
-    "knn": lambda p: _products(p, p["k"]) + 1,
-    "cg": lambda p: _products(p, p["k"]) + p["n"] * (3 + 9 * p["k"]),
+    **{family: partial(_sparse, family) for family in ("spmv", "spmv-power", "knn", "cg")},
     "random": lambda p: p["n"] + int(p["p"] * p["n"] * (p["n"] - 1) / 2),
     "random-layered": lambda p: p["w"] * p["d"] * max(1, min(p["k"], p["w"])),
 }
