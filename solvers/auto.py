@@ -166,6 +166,7 @@ class Auto:
         clock = Clock(limit)
         outcomes: list[Outcome] = []
         brief: Limit | None = None
+        hit: str | None = None
         if SEARCH.supports(standing.instance) is None:
             brief = _brief(limit, clock)
             found = SEARCH(
@@ -182,10 +183,14 @@ class Auto:
             standing.raise_bound(found.bound)
             if found.limit_hit == "interrupted":
                 raise KeyboardInterrupt
+            hit = found.limit_hit
             if standing.closed:
                 run.why = f"{what}search: settled within {found.stats['states']:,} states"
                 return
         if standing.good_enough(limit.gap) or clock.over or brief == limit:
+            if not what:
+                # No child follows: what ended the search here ended the run.
+                run.limit_hit = "gap" if standing.good_enough(limit.gap) else hit or "time"
             return
         methods = _heavy_methods(standing.instance, limit)
         if not methods:

@@ -259,3 +259,14 @@ def test_custom_graphs_with_any_labels() -> None:
     result = solve(instance, method="ilp")
     _assert_sound(result, instance)
     assert result.io == 2
+
+
+def test_a_search_that_no_child_follows_names_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As if too little time were left for a child process to start.
+    monkeypatch.setattr("solvers.auto._CHILD_SECONDS", 1e9)
+    instance = Instance(build("fft:8"), 4, "hong-kung+free-sources")
+    result = solve(instance, limit=Limit(time=600, nodes=50))
+    _assert_sound(result, instance)
+    assert result.status is Status.FEASIBLE
+    assert result.limit_hit == "nodes"
+    assert result.why.startswith("stopped by the limit on nodes")
