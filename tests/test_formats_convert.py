@@ -151,6 +151,21 @@ def played(seed: int) -> pebble.Schedule:
     return strategies.play("belady", pebble.Instance(tiny.cdag, tiny.M))
 
 
+def test_a_schedule_called_pebble_stays_a_schedule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["play", "fft:8", "-M", "6", "-s", "belady", "-o", "s.pebble", "-q"]) == 0
+    assert main(["convert", "s.pebble", "s.moves"]) == 0
+    assert main(["convert", "s.moves", "t.pebble.gz", "--graph", "fft:8", "-M", "6"]) == 0
+    assert main(["convert", "s.pebble", "s.pebble", "--embed"]) == 0
+    for name in ("s.pebble", "t.pebble.gz"):
+        assert main(["verify", name]) == 0, name
+    assert main(["convert", "s.pebble", "g.pebble", "--to", "pebble"]) == 0
+    assert (tmp_path / "g.pebble").read_text().startswith("red-blue-pebble graph")
+    capsys.readouterr()
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_supersteps_keep_the_moves_and_their_phases(seed: int) -> None:
     schedule = played(seed)

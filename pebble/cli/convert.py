@@ -61,9 +61,13 @@ def convert(
     moves) and supersteps (OneStopParallel's, only written). A schedule written as a graph gives its graph.
     """
     from pebble.formats import write_graph
+    from pebble.formats.catalog import suffix
 
     wanted = _wanted(target, to)
     schedule = _schedule(source, format, graph, memory, rules)
+    if schedule is not None and to is None and suffix(target) == "pebble":
+        # The name of our graph format, and how saved schedules are commonly called: the moves are kept.
+        wanted = "schedule"
     document: dict[str, Any] = {"input": source, "output": target}
     if schedule is None and wanted not in _SCHEDULES:
         for value, option in ((graph, "--graph"), (memory, "-M")):
