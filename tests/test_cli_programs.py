@@ -91,6 +91,13 @@ def test_play_bound_and_verify_a_function(capsys: pytest.CaptureFixture[str]) ->
             ["a_users_program:softmax", "--shape", "S=3", "--tracer", "torch"],
             "'torch' is neither numpy nor jax",
         ),
+        (
+            ["fft:8", "--shape", "S=3"],
+            "'--shape': it goes with module:function or file.py:function, not with",
+        ),
+        (["fft:8", "--tracer", "jax"], "'--tracer': it goes with module:function or file.py:function"),
+        (["fft:8", "--format", "dot"], "'--format': it goes with a file, not with a spec"),
+        (["a_users_program:softmax", "--shape", "S=3", "--format", "dot"], "not with a function"),
         (["fft:8", "--coarsen", "tile:0"], "'tile:0' is neither tensor nor tile:RxC"),
     ],
 )

@@ -100,13 +100,22 @@ def load_graph(text: str) -> LoadedGraph:
     ------
     FormatError, GraphSpecError, UnknownNameError
     """
-    from pebble.cli.programs import asks_to_coarsen, coarsened, file_format, is_program, trace_program
+    from pebble.cli.programs import (
+        asks_to_coarsen,
+        coarsened,
+        file_format,
+        is_program,
+        refuse_stray_options,
+        trace_program,
+    )
 
     if is_program(text):
+        refuse_stray_options("function")
         return LoadedGraph(text, coarsened(trace_program(text)), None)
     if names_a_file(text):
         from pebble.formats import read_graph
 
+        refuse_stray_options("file")
         cdag = coarsened(read_graph(text, format=file_format()))
         return LoadedGraph("standard input" if text == "-" else text, cdag, None)
     from graphs.catalog import build
@@ -120,12 +129,15 @@ def load_graph(text: str) -> LoadedGraph:
 def parse_graph_spec(text: str) -> GraphSpec:
     """The spec that `text` is; UnknownNameError says that it is no file either."""
     from graphs.catalog import parse
+    from pebble.cli.programs import refuse_stray_options
     from pebble.errors import UnknownNameError
 
     try:
-        return parse(text)
+        spec = parse(text)
     except UnknownNameError as error:
         raise UnknownNameError(f"{error}; and no file '{text}'", error.name, error.suggestions) from None
+    refuse_stray_options("spec")
+    return spec
 
 
 def names_a_file(text: str) -> bool:

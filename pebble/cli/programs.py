@@ -25,6 +25,7 @@ __all__ = [
     "coarsened",
     "file_format",
     "is_program",
+    "refuse_stray_options",
     "trace_program",
     "with_graph_options",
 ]
@@ -107,6 +108,19 @@ def with_graph_options(verb: Callable[..., None]) -> Callable[..., None]:
 def file_format() -> str | None:
     """The format that --format names for a graph file."""
     return _options.get().format
+
+
+def refuse_stray_options(kind: str) -> None:
+    """Refuse options that say nothing about a graph of this kind: ``spec``, ``file`` or ``function``."""
+    options = _options.get()
+    of_functions, of_files = "it goes with module:function or file.py:function", "it goes with a file"
+    for option, value, home, reason in (
+        ("--shape", options.shapes, "function", of_functions),
+        ("--tracer", options.tracer, "function", of_functions),
+        ("--format", options.format, "file", of_files),
+    ):
+        if value and kind != home:
+            raise typer.BadParameter(f"{reason}, not with a {kind}", param_hint=f"'{option}'")
 
 
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z")
