@@ -6,6 +6,7 @@ pass computes again, and what stays with its rows, follows from what it reads an
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -54,7 +55,7 @@ class _Keys:
 
 
 @dataclass(frozen=True)
-class _RowSweep:
+class _RowSweep(ABC):
     """A pass with the rows of a block of queries resident.
 
     Attributes
@@ -76,8 +77,9 @@ class _RowSweep:
         """The pass as a step, of the blocks of rows and the number of keys whose rows stay too."""
         return Step(self, {"outside": "n", "kept": "n"}, when=when, kept="kept")
 
+    @abstractmethod
     def __call__(self, m: Machine, shape: Shape, outside: Words, kept: Words) -> None:
-        raise NotImplementedError
+        """Play the pass on machine `m`, with blocks of `outside` rows and `kept` keys that stay."""
 
     def _softmax(
         self, m: Machine, keys: _Keys, i: Block, c: Block, rows: Tile | None, right: str, values: str

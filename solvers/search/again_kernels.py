@@ -42,29 +42,15 @@ from solvers.search.mask_kernels import (
     single,
     without_lowest,
 )
-from solvers.search.records import Scratch
 from solvers.search.red_kernels import useful_of
 from solvers.search.relaxation_kernels import loads_exceed
-from solvers.search.symmetry_kernels import MAX_STEPS
+from solvers.search.symmetry_kernels import new_scratch
 from solvers.search.table_kernels import words_of
 
 __all__ = ["expand", "root_exceeds"]
 
 # How many closed states a state is compared with.
 SCAN = 4096
-
-
-@numba.njit(cache=True, nogil=True)
-def _new_scratch(game: Any) -> Any:
-    n = len(game.weights)
-    return Scratch(
-        np.zeros((1, game.preds.shape[1]), np.uint64),
-        np.zeros(MAX_STEPS, np.int64),
-        np.zeros((n, n), np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(2 * n, np.int64),
-        np.zeros(2 * n, np.int64),
-    )
 
 
 @numba.njit(cache=True, nogil=True)
@@ -114,7 +100,7 @@ def _too_dear(B: Any, R: Any, game: Any, slack: Any, scratch: Any) -> Any:
 @numba.njit(cache=True, nogil=True)
 def root_exceeds(B: Any, R: Any, game: Any, slack: int) -> Any:
     """Whether the start needs more than `slack` besides its stores."""
-    return _too_dear(B, R, game, slack, _new_scratch(game))
+    return _too_dear(B, R, game, slack, new_scratch(game))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -227,7 +213,7 @@ def expand(game: Any, entries: Any, frontier: Any, tally: Any, top: int, budget:
     """Expand states in order of cost until one is a goal, none is left, or out of `budget` or of room."""
     n = len(game.weights)
     zero = empty_like(game.sources)
-    scratch = _new_scratch(game)
+    scratch = new_scratch(game)
     cand = np.zeros(n, np.int64)
     chosen = np.zeros(n + 1, np.int64)
     keepers = np.zeros(n, np.int64)

@@ -29,11 +29,11 @@ from solvers.search.mask_kernels import (
     single,
     without_lowest,
 )
-from solvers.search.records import Children, Scratch
+from solvers.search.records import Children
 from solvers.search.red_kernels import covered, normal, useful_of
 from solvers.search.relaxation_kernels import loads_exceed
 from solvers.search.segment_kernels import segments_exceed
-from solvers.search.symmetry_kernels import MAX_STEPS, descend, descend_pair, rename
+from solvers.search.symmetry_kernels import MAX_STEPS, descend, descend_pair, new_scratch, rename
 from solvers.search.table_kernels import find_group, find_state, words_of
 
 __all__ = ["rehash_local", "root_exceeds", "settle"]
@@ -45,19 +45,6 @@ EXPANDED, DOMINATED, BEST, BEST_STATE, PEAK, CHAINED = range(8, 14)
 DONE, PAUSED, FULL_NEXT, FULL_LOCAL = range(4)
 # How many settled states a state is compared with.
 SCAN = 8192
-
-
-@numba.njit(cache=True, nogil=True)
-def _new_scratch(game: Any) -> Any:
-    n = len(game.weights)
-    return Scratch(
-        np.zeros((1, game.preds.shape[1]), np.uint64),
-        np.zeros(MAX_STEPS, np.int64),
-        np.zeros((n, n), np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(2 * n, np.int64),
-        np.zeros(2 * n, np.int64),
-    )
 
 
 @numba.njit(cache=True, nogil=True)
@@ -75,7 +62,7 @@ def root_exceeds(game: Any, slack: int) -> Any:
     """Whether the start needs more than `slack` words of loads."""
     zero = empty_like(game.sources)
     useful = useful_of(game.outputs, game.preds)
-    return _too_dear(zero, zero, game.sources, game.outputs, useful, game, slack, _new_scratch(game))
+    return _too_dear(zero, zero, game.sources, game.outputs, useful, game, slack, new_scratch(game))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -158,7 +145,7 @@ def settle(
     n = len(weights)
     zero = empty_like(sources)
     width = preds.shape[1]
-    scratch = _new_scratch(game)
+    scratch = new_scratch(game)
     children = Children(
         np.zeros(n, np.int64),
         np.zeros((n, width), np.uint64),

@@ -8,11 +8,26 @@ import numba
 import numpy as np
 
 from solvers.search.mask_kernels import either, empty_like, fetch, less, put, same
+from solvers.search.records import Scratch
 
-__all__ = ["MAX_STEPS", "descend", "descend_pair", "rename"]
+__all__ = ["MAX_STEPS", "descend", "descend_pair", "new_scratch", "rename"]
 
 # Longest sequence of renamings in one descent; stopping early gives a larger, but valid, representative.
 MAX_STEPS = 64
+
+
+@numba.njit(cache=True, nogil=True)
+def new_scratch(game: Any) -> Any:
+    """Room for what one expansion works out anew; O(n²) words."""
+    n = len(game.weights)
+    return Scratch(
+        np.zeros((1, game.preds.shape[1]), np.uint64),
+        np.zeros(MAX_STEPS, np.int64),
+        np.zeros((n, n), np.int64),
+        np.zeros(n, np.int64),
+        np.zeros(2 * n, np.int64),
+        np.zeros(2 * n, np.int64),
+    )
 
 
 @numba.njit(cache=True, nogil=True)
