@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import operator
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -89,9 +90,9 @@ class Rules:
         base = "hong-kung" if self.recomputation else "partial" if self.partial else "one-shot"
         flags = [flag for flag, (field, value) in _FLAGS.items() if getattr(self, field) == value]
         costs = [
-            f"{name}={getattr(self, field)}"
+            f"{name}={_short(cost) if name == 'compute' else cost}"
             for name, field in _COSTS.items()
-            if getattr(self, field) != getattr(type(self), field)
+            if (cost := getattr(self, field)) != getattr(type(self), field)
         ]
         return "+".join([base, *flags, *costs])
 
@@ -207,6 +208,15 @@ def _whole(field: str, cost: object) -> int:
     if value < 0:
         raise InvalidRulesError(f"{field}={cost!r} is negative: give a whole number of at least 0")
     return value
+
+
+def _short(price: float) -> str:
+    """The shorter text from which the same price is read, without the ``+`` that joins parts."""
+    digits = str(price)
+    if len(digits) > 16 and price <= sys.float_info.max and float(price) == price:
+        # Python writes 1e308 as 1e+308.
+        return min(digits, str(float(price)).replace("e+", "e"), key=len)
+    return digits
 
 
 def _number(key: str, text: str, name: str) -> int | float:

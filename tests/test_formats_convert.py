@@ -88,6 +88,18 @@ def test_through_pipes(folder: Path) -> None:
         ("convert fft:8 g.txt --to dto", "no graph format 'dto'; did you mean 'dot'?"),
         ("convert fft:8 g.moves", "a graph is no schedule: 'fft:8' has no moves"),
         ("convert fft:8 g.dot -M 4", "it goes with a schedule"),
+        ("convert fft:8 g.dot --embed", "it goes with a schedule"),
+        ("convert fft:8 g.dot --rules one-shot", "it goes with a schedule"),
+        (
+            "convert few.moves g.dot --graph chain:3 -M 3 --embed",
+            "not with dot",
+        ),
+        (
+            "convert few.moves g.moves --graph chain:3 -M 3 --embed",
+            "not with moves",
+        ),
+        ("convert own.schedule g.moves --rules one-shot", "a schedule file says this itself"),
+        ("convert own.schedule g.moves -M 5", "a schedule file says this itself"),
         ("convert fft:8 g.dot --format dot", "it goes with a file, not with a spec"),
         ("convert few.moves s.schedule", "bare moves need their graph and memory"),
         ("convert few.moves s.schedule --graph fft:8 -M 3,4", "one M is needed, not 2"),
@@ -100,7 +112,8 @@ def test_through_pipes(folder: Path) -> None:
     ],
 )
 def test_faults(command: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("few.moves").write_text("L0 L1\nX7\n")
+    Path("few.moves").write_text("L0 L1\nX7\n" if "fft" in command else "L0\n")
+    pebble.Schedule.from_moves(pebble.Instance(graphs.build("chain:3"), 3), ["L0"]).save("own.schedule")
     Path("two.txt").write_text("2 1 2\n0 1\n7 1\n0 1\n0 0\n1 0\n")
     assert main(command.split()) == 2
     shown = capsys.readouterr().err

@@ -56,6 +56,26 @@ def test_other_spellings() -> None:
 
 
 @pytest.mark.parametrize(
+    ("price", "text"),
+    [
+        (1e308, "1e308"),
+        (2**60, str(2**60)),
+        (10**20, "1e20"),
+        (10**20 + 1, "100000000000000000001"),
+        (1e15, "1000000000000000"),
+        (2.5e-7, "2.5e-07"),
+        (1.25e300, "1.25e300"),
+        (10**400, "1" + "0" * 400),
+    ],
+)
+def test_large_prices_have_short_names_that_read_back(price: float, text: str) -> None:
+    rules = Rules(recomputation=False, compute_cost=price)
+    assert rules.name == f"one-shot+compute={text}"
+    assert Rules.named(rules.name) == rules
+    assert Rules.named(rules.name).compute_cost == price
+
+
+@pytest.mark.parametrize(
     ("text", "message", "suggestions"),
     [
         ("oneshot", "no rule set 'oneshot'; did you mean 'one-shot'", ("one-shot",)),

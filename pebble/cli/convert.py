@@ -49,8 +49,13 @@ def convert(
         str | None, typer.Option("-M", "--memory", metavar="M", help="M of a schedule given as bare moves.")
     ] = None,
     rules: Annotated[
-        str, typer.Option("--rules", metavar="RULES", help="Rule set of a schedule given as bare moves.")
-    ] = "hong-kung",
+        str | None,
+        typer.Option(
+            "--rules",
+            metavar="RULES",
+            help="Rule set of a schedule given as bare moves. Default: hong-kung.",
+        ),
+    ] = None,
     embed: Annotated[bool, typer.Option("--embed", help="Write the edges into a schedule file.")] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -68,9 +73,12 @@ def convert(
     if schedule is not None and to is None and suffix(target) == "pebble":
         # The name of our graph format, and how saved schedules are commonly called: the moves are kept.
         wanted = "schedule"
+    if embed and schedule is not None and wanted not in (None, "schedule"):
+        raise typer.BadParameter(f"it goes with a schedule file, not with {wanted}", param_hint="'--embed'")
     document: dict[str, Any] = {"input": source, "output": target}
     if schedule is None and wanted not in _SCHEDULES:
-        for value, option in ((graph, "--graph"), (memory, "-M")):
+        given = {"--graph": graph, "-M": memory, "--rules": rules, "--embed": embed or None}
+        for option, value in given.items():
             if value is not None:
                 raise typer.BadParameter("it goes with a schedule", param_hint=f"'{option}'")
         cdag = _graph(source, format)
@@ -121,7 +129,7 @@ def _graph(source: str, format: str | None) -> CDAG:
 
 
 def _schedule(
-    source: str, format: str | None, graph: str | None, memory: str | None, rules: str
+    source: str, format: str | None, graph: str | None, memory: str | None, rules: str | None
 ) -> Schedule | None:
     """The schedule that IN is, or None."""
     from pebble.cli.arguments import load_graph
@@ -142,8 +150,11 @@ def _schedule(
         (M, *more) = parse_memory(memory, loaded.params)
         if more:
             raise typer.BadParameter(f"one M is needed, not {1 + len(more)}", param_hint="'-M'")
-        return read_moves_file(source, Instance(loaded.cdag, M, rules))
+        return read_moves_file(source, Instance(loaded.cdag, M, rules or "hong-kung"))
     if format == "schedule" or (format is None and is_schedule(source)):
+        for value, option in ((memory, "-M"), (rules, "--rules")):
+            if value is not None:
+                raise typer.BadParameter("a schedule file says this itself", param_hint=f"'{option}'")
         return load_schedule(source, graph)[0]
     return None
 
