@@ -10,8 +10,24 @@ from numpy.typing import NDArray
 from pebble.cdag import CDAG
 from pebble.moves import Op, unpack_arrays
 from pebble.schedule import Schedule
+from solvers.lower_bounds.tokens import TokenProgress
 
-__all__ = ["cleaned", "leaf_products", "most_in_windows", "partial_sums", "window_counter"]
+__all__ = [
+    "allowed",
+    "cleaned",
+    "first_sums",
+    "leaf_products",
+    "most_in_windows",
+    "partial_sums",
+    "window_counter",
+]
+
+
+def allowed(progress: TokenProgress, tokens: int) -> float:
+    """Φ at the next point of the grid."""
+    grid, most = progress
+    at = int(np.searchsorted(grid, tokens))
+    return float(most[at]) if at < len(grid) else float("inf")
 
 
 def leaf_products(cdag: CDAG, names: Iterable[str]) -> NDArray[np.int64]:
@@ -43,6 +59,12 @@ def partial_sums(cdag: CDAG, names: Iterable[str], skip: int) -> NDArray[np.int6
         else:
             found.append((base + entries * k + terms).ravel())
     return np.concatenate(found)
+
+
+def first_sums(cdag: CDAG, names: Iterable[str]) -> NDArray[np.int64]:
+    """The first partial sum of each entry, which is its first product: where a sum begins."""
+    names = list(names)
+    return np.setdiff1d(partial_sums(cdag, names, 0), partial_sums(cdag, names, 1))
 
 
 def cleaned(schedule: Schedule) -> NDArray[np.bool_]:
@@ -79,27 +101,62 @@ class window_counter:
         Count loads instead of I/Os.
     clean : bool
         Leave out computations whose results are not used.
+    begun : ndarray of int64, optional
+        Vertices whose computation counts as an I/O too, as beginnings do without recomputation.
+    sources : bool
+        Take the first load of a source for its computation.
     """
 
-    def __init__(self, schedule: Schedule, *, loads_only: bool = False, clean: bool = False) -> None:
+    def __init__(
+        self,
+        schedule: Schedule,
+        *,
+        loads_only: bool = False,
+        clean: bool = False,
+        begun: NDArray[np.int64] | None = None,
+        sources: bool = False,
+    ) -> None:
         ops, vertices = unpack_arrays(schedule.moves)
-        counted = ops == Op.LOAD if loads_only else (ops == Op.LOAD) | (ops == Op.STORE)
+        cdag = schedule.instance.cdag
+        self.begins = np.zeros(cdag.num_vertices, dtype=np.bool_)
+        if begun is not None:
+            self.begins[begun] = True
+        made = (ops == Op.COMPUTE) & (cleaned(schedule) if clean else True)
+        counted = (ops == Op.LOAD) | (made & self.begins[vertices])
+        if not loads_only:
+            counted |= ops == Op.STORE
         before = np.cumsum(counted)
-        computes = np.flatnonzero((ops == Op.COMPUTE) & (cleaned(schedule) if clean else True))
-        first, where = np.unique(vertices[computes], return_index=True)
+        if sources:
+            # Loading a source is an I/O itself, and what it makes red counts for that I/O.
+            self.begins |= cdag.is_source
+            made |= (ops == Op.LOAD) & cdag.is_source[vertices]
+        first, where = np.unique(vertices[made], return_index=True)
         self.total = int(before[-1])
-        self.at = np.full(schedule.instance.cdag.num_vertices, -1, dtype=np.int64)
-        self.at[first] = before[computes[where]]
+        self.at = np.full(cdag.num_vertices, -1, dtype=np.int64)
+        self.at[first] = before[np.flatnonzero(made)[where]]
 
-    def most(self, vertices: NDArray[np.int64], length: int) -> int:
-        """Most of `vertices` first computed in any window of `length` I/Os."""
+    def most(
+        self, vertices: NDArray[np.int64], length: int, weights: NDArray[np.float64] | None = None
+    ) -> float:
+        """Most of `vertices`, or of their weights, first computed in any window of `length` I/Os."""
         at = self.at[vertices]
         assert (at >= 0).all(), "some vertex is never computed"
-        return most_in_windows(at, self.total, length)
+        weights = np.ones(len(at)) if weights is None else weights
+        begins = self.begins[vertices]
+        found = _in_windows(at[~begins], weights[~begins], self.total, length, 0)
+        # One that is an I/O itself is within a window only if that I/O is.
+        return float((found + _in_windows(at[begins], weights[begins], self.total, length, 1)).max())
 
 
 def most_in_windows(at: NDArray[np.int64], total: int, length: int) -> int:
     """Most events with `length` consecutive I/Os among them, the I/Os before each event being given."""
-    count = np.concatenate(([0], np.cumsum(np.bincount(at, minlength=total + 1))))
-    last = np.minimum(np.arange(total + 1) + length + 1, total + 1)
-    return int((count[last] - count[: total + 1]).max())
+    return int(_in_windows(at, np.ones(len(at)), total, length, 0).max())
+
+
+def _in_windows(
+    at: NDArray[np.int64], weights: NDArray[np.float64], total: int, length: int, first: int
+) -> NDArray[np.float64]:
+    """For each s, the weight of the events after s + first to s + length I/Os."""
+    count = np.concatenate(([0.0], np.cumsum(np.bincount(at, weights, minlength=total + 1))))
+    start = np.arange(total + 1)
+    return count[np.minimum(start + length + 1, total + 1)] - count[np.minimum(start + first, total + 1)]

@@ -1,37 +1,30 @@
-"""The lemmas behind the bounds, on schedules and on all states of tiny graphs: progress in a window of I/Os.
+"""The lemmas behind the bounds on attention, on schedules: progress in a window of I/Os.
 
 At sizes that can be solved exactly the segment bounds lie below the compulsory one, so that comparing them
 with optima says little. What each claims of a single segment is tested here instead, and how far from the
-claim real schedules stay: a claim of a quarter must make the test fail.
+claim real schedules stay: a claim of a quarter must make the test fail. `test_bounds_windows` does the same
+for the other families, `test_bounds_states` for all states of tiny graphs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
-from itertools import combinations
 
 import numpy as np
 import pytest
 
-from graphs.catalog import build, parse
+from graphs.catalog import build
 from pebble.cdag import CDAG
 from pebble.errors import UnsupportedInstanceError
 from pebble.instance import Instance
 from pebble.schedule import Schedule
 from solvers.lower_bounds.attention import pairs_progress, products_progress
-from solvers.lower_bounds.dominators import fft_dominated, pyramid_dominated
 from solvers.lower_bounds.matmul import largest_volume
 from solvers.lower_bounds.rectangles import LEAST_SHARE, least_skip, rectangle_progress
-from solvers.lower_bounds.tokens import (
-    TokenProgress,
-    TokenTable,
-    backward_supply,
-    product_supply,
-    rectangle_supply,
-)
+from solvers.lower_bounds.tokens import TokenTable, backward_supply
 from strategies.playing import play
-from tests.bound_checks import leaf_products, partial_sums, window_counter
+from tests.bound_checks import allowed, leaf_products, partial_sums, window_counter
 
 N, D = 24, 8
 MEMORIES = (16, 32, 256)
@@ -65,13 +58,6 @@ def counted(schedule: Schedule, *, clean: bool) -> window_counter:
 
 def windows(M: int) -> tuple[int, ...]:
     return (1, M // 4, M, 2 * M, 4 * M)
-
-
-def allowed(progress: TokenProgress, tokens: int) -> float:
-    """Φ at the next point of the grid."""
-    grid, most = progress
-    at = int(np.searchsorted(grid, tokens))
-    return float(most[at]) if at < len(grid) else float("inf")
 
 
 def products_shares(schedule: Schedule) -> Iterator[float]:
@@ -136,209 +122,7 @@ def test_progress_in_every_window_is_what_the_lemma_allows(shares, reached: floa
     assert 4 * worst > 1
 
 
-# -- all states of tiny graphs ----------------------------------------------------------------------------
-
-
-def most_progress(
-    cdag: CDAG,
-    goal: list[int],
-    M: int,
-    Y: int,
-    *,
-    stores: bool = False,
-    one_shot: bool = False,
-    begun: Sequence[int] = (),
-) -> int:
-    """Most of `goal` that become red for the first time within Y loads, from any state of the game.
-
-    A state is what is red and what has ever been red, a set closed under predecessors; all of the latter may
-    as well be blue. Unless `stores` are counted too, whatever is made within the window may be blue as well.
-    If they are, the window is one of a clean schedule: what it computes is used, stored, or red at its end.
-    Without recomputation, computing a vertex of `begun` counts as a load does.
-    """
-    n = cdag.num_vertices
-    preds = [sum(1 << int(u) for u in cdag.preds(v)) for v in range(n)]
-    wanted = sum(1 << v for v in goal)
-    starts = sum(1 << v for v in begun)
-    # Sources that are no goal are as good as known.
-    down_sets = [sum(1 << v for v in range(n) if not preds[v] and not wanted >> v & 1)]
-    for v in cdag.topological_order.tolist():
-        if not down_sets[0] >> v & 1:
-            down_sets += [s | 1 << v for s in down_sets if s & preds[v] == preds[v]]
-    best = 0
-    for known in down_sets:
-        members = [1 << v for v in range(n) if known >> v & 1]
-        reds = [sum(red) for size in range(min(M, len(members)) + 1) for red in combinations(members, size)]
-        ever = _reach(preds, reds, known, M, Y, stores, one_shot, starts)
-        best = max(best, max((e & wanted & ~known).bit_count() for e in ever))
-    return best
-
-
-def _reach(
-    preds: list[int], reds: list[int], known: int, M: int, Y: int, stores: bool, one_shot: bool, starts: int
-) -> set[int]:
-    """What may ever have been red at the window's end: sets, as bits."""
-    # Red, ever red, blue, computed in the window and not used yet, spent.
-    stack = [(red, known, known, 0, 0) for red in reds]
-    seen = set(stack)
-
-    def visit(*state: int) -> None:
-        if state not in seen:
-            seen.add(state)
-            stack.append(state)
-
-    while stack:
-        red, ever, blue, unused, spent = stack.pop()
-        full = red.bit_count() >= M
-        for v, need in enumerate(preds):
-            bit = 1 << v
-            if red & bit:
-                if not unused & bit:
-                    visit(red & ~bit, ever, blue, unused, spent)
-                if stores and spent < Y and not blue & bit:
-                    visit(red, ever, blue | bit, unused & ~bit, spent + 1)
-                continue
-            if full:
-                continue
-            if spent < Y and (not need or (blue if stores else ever) & bit):
-                visit(red | bit, ever | bit, blue, unused, spent + 1)
-            price = 1 if starts & bit else 0
-            if need and need & ~red == 0 and spent + price <= Y and not (one_shot and ever & bit):
-                idle = (unused & ~need) | bit if stores else 0
-                visit(red | bit, ever | bit, blue, idle, spent + price)
-    return {state[1] for state in seen}
-
-
-TINY = [
-    ("pyramid:2", pyramid_dominated),
-    ("fft:2", fft_dominated),
-    pytest.param("pyramid:3", pyramid_dominated, marks=pytest.mark.slow),
-    pytest.param("fft:4", fft_dominated, marks=pytest.mark.slow),
-]
-
-
-@pytest.mark.parametrize(("spec", "dominated"), TINY)
-def test_dominated_vertices_from_every_state(spec: str, dominated) -> None:  # type: ignore[no-untyped-def]
-    cdag = build(spec)
-    reached = 0
-    for M in (3,) if cdag.num_vertices > 8 else (3, 4):
-        for Y in (1, 2):
-            most = most_progress(cdag, list(range(cdag.num_vertices)), M, Y)
-            most_allowed = int(dominated(np.array([M + Y]))[0])
-            assert most <= most_allowed
-            reached = max(reached, most)
-    assert reached >= 3
-
-
-@pytest.mark.parametrize(
-    "spec", ["matmul:1x2x1", pytest.param("matmul:1x3x1,fma=true", marks=pytest.mark.slow)]
-)
-def test_partial_sums_from_every_state(spec: str) -> None:
-    """The lemma of the one-side bounds, exactly: the largest progress over all states of a tiny product."""
-    cdag = build(spec)
-    k = cdag.sums["C"].k
-    fused = cdag.sums["C"].layout.endswith("fma")
-    for M in (4,) if fused else (3, 4):
-        table = TokenTable(M, product_supply)
-        for skip in range(1, k):
-            reached = 0
-            goal = partial_sums(cdag, ("C",), skip).tolist()
-            progress = table.progress(1 / (4 * skip), singles=not fused)
-            for Y in (1, 2, 3):
-                most = most_progress(cdag, goal, M, Y)
-                assert most <= allowed(progress, M + Y)
-                reached = max(reached, most)
-            assert reached >= 1
-
-
-Allowed = Callable[[int, int], float]
-
-
-def _leaves_by_ios(spec: str) -> tuple[CDAG, list[int], Allowed, dict[str, object]]:
-    """Matmul: products first computed in Y I/Os of a clean schedule, against Loomis & Whitney."""
-    cdag = build(spec)
-    p = parse(spec).params
-    caps = (p["m"] * p["k"], p["k"] * p["n"], p["m"] * p["n"])
-    allowed_by = lambda M, Y: float(largest_volume(np.array([2.0 * M + Y]), caps)[0])  # noqa: E731
-    return cdag, leaf_products(cdag, ("C",)).tolist(), allowed_by, {"stores": True}
-
-
-def _sums_without_recomputation(spec: str) -> tuple[CDAG, list[int], Allowed, dict[str, object]]:
-    """Matmul, one-shot: partial sums first computed in Y loads and beginnings."""
-    cdag = build(spec)
-    p = parse(spec).params
-    caps = (p["m"] * p["k"], p["k"] * p["n"], p["m"] * p["n"])
-
-    def allowed_by(M: int, Y: int) -> float:
-        most = float(largest_volume(np.array([float(M + Y)]), caps)[0])
-        return most if p["fma"] else max(most, M + Y)
-
-    begun = set(partial_sums(cdag, ("C",), 0).tolist()) - set(partial_sums(cdag, ("C",), 1).tolist())
-    return cdag, partial_sums(cdag, ("C",), 0).tolist(), allowed_by, {"one_shot": True, "begun": list(begun)}
-
-
-def _scores_by_ios(spec: str) -> tuple[CDAG, list[int], Allowed, dict[str, object]]:
-    """LB-A: leaf products of the scores first computed in Y I/Os of a clean schedule."""
-    cdag = build(spec)
-    d = parse(spec).params["d"]
-    trees = [name for name in ("S", "dP") if name in cdag.sums]
-    allowed_by = lambda M, Y: float(products_progress(np.array([Y]), M, d)[0])  # noqa: E731
-    return cdag, leaf_products(cdag, trees).tolist(), allowed_by, {"stores": True}
-
-
-def _pairs_by_loads(spec: str) -> tuple[CDAG, list[int], Allowed, dict[str, object]]:
-    """LB-B: pairs whose last vertex is first computed in Y loads."""
-    cdag = build(spec)
-    d = parse(spec).params["d"]
-    last, trees = ("dS", 2) if "dS" in cdag.tensors else ("u", 1)
-    allowed_by = lambda M, Y: float(pairs_progress(np.array([Y]), M, d, trees)[0])  # noqa: E731
-    return cdag, cdag.tensors[last].ravel().tolist(), allowed_by, {}
-
-
-def _outputs_by_ios(spec: str) -> tuple[CDAG, list[int], Allowed, dict[str, object]]:
-    """LB-O: products of the sums over pairs first computed in Y I/Os of a clean schedule."""
-    cdag = build(spec)
-    d = parse(spec).params["d"]
-    backward = "dV" in cdag.sums
-    supply = backward_supply(d) if backward else rectangle_supply(d)
-
-    def allowed_by(M: int, Y: int) -> float:
-        most = allowed(TokenTable(M, supply).progress(), 2 * M + Y)
-        if not backward:
-            return most
-        return min(most, float(rectangle_progress(np.array([2 * M + Y]), d, np.inf, 0.5)[0]))
-
-    sums = ("dV", "dQ", "dK") if backward else ("N",)
-    return cdag, leaf_products(cdag, sums).tolist(), allowed_by, {"stores": True}
-
-
-EXACT = [
-    (_leaves_by_ios, "matmul:1x2x1", 1.0),
-    (_leaves_by_ios, "matmul:2x1x2", 1.0),
-    (_sums_without_recomputation, "matmul:1x2x1", 0.4),
-    (_sums_without_recomputation, "matmul:2x1x2,fma=true", 0.7),
-    (_scores_by_ios, "attention-forward:n=1,d=1", 0.1),
-    (_pairs_by_loads, "attention-forward:n=1,d=1", 0.25),
-    (_outputs_by_ios, "attention-forward:n=1,d=1", 0.27),
-    pytest.param(_leaves_by_ios, "matmul:1x3x1,fma=true", 0.5, marks=pytest.mark.slow),
-    pytest.param(_sums_without_recomputation, "matmul:1x3x1", 0.4, marks=pytest.mark.slow),
-    pytest.param(_scores_by_ios, "attention-backward:n=1,d=1", 0.1, marks=pytest.mark.slow),
-    pytest.param(_pairs_by_loads, "attention-backward:n=1,d=1", 0.1, marks=pytest.mark.slow),
-    pytest.param(_outputs_by_ios, "attention-backward:n=1,d=1", 0.1, marks=pytest.mark.slow),
-]
-
-
-@pytest.mark.parametrize(("lemma", "spec", "reached"), EXACT)
-def test_the_largest_progress_from_every_state(lemma, spec: str, reached: float) -> None:  # type: ignore[no-untyped-def]
-    """Exactly, over all states of the smallest graphs; products reach what their lemma allows."""
-    cdag, goal, allowed_by, how = lemma(spec)
-    least = Instance(cdag, 9).least_M
-    worst = 0.0
-    for M in (least,) if cdag.num_vertices > 8 else (least, least + 1):
-        for Y in (1, 2, 3) if cdag.num_vertices <= 8 else (1, 2):
-            most = most_progress(cdag, goal, M, Y, **how)
-            worst = max(worst, most / allowed_by(M, Y))
-    assert reached <= worst <= 1
+# -- inequalities ----------------------------------------------------------------------------------------
 
 
 def test_no_matrix_product_beats_loomis_and_whitney() -> None:

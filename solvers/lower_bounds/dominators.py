@@ -8,7 +8,8 @@ Recomputation does not matter, since a vertex counts once. Statements and proofs
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,9 @@ from pebble.result import Bound, Limit
 from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
 from solvers.lower_bounds.segments import best_segment, whole_progress
 
-__all__ = ["DOMINATORS", "fft_dominated", "layered_dominated", "pyramid_dominated"]
+__all__ = ["DOMINATORS", "family_dominated", "fft_dominated", "layered_dominated", "pyramid_dominated"]
 
-_Dominated = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+Dominated = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 
 def fft_dominated(D: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -71,7 +72,7 @@ def layered_dominated(
     return total
 
 
-def _stencil1d(n: int, t: int) -> _Dominated:
+def _stencil1d(n: int, t: int) -> Dominated:
     everything = n * (t + 1)
 
     def dominated(D: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -84,7 +85,7 @@ def _stencil1d(n: int, t: int) -> _Dominated:
     return dominated
 
 
-def _stencil2d(rows: int, cols: int, t: int) -> _Dominated:
+def _stencil2d(rows: int, cols: int, t: int) -> Dominated:
     points = rows * cols
 
     def shrink(u: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -99,23 +100,32 @@ def _stencil2d(rows: int, cols: int, t: int) -> _Dominated:
     return dominated
 
 
-def _question(subject: Subject) -> tuple[int, int, _Dominated] | None:
-    """Vertices, stores and the dominated count of a family's graph."""
-    p = subject.params
-    if subject.family == "fft" and p["n"] > 1:
+def family_dominated(family: str, params: Mapping[str, Any]) -> tuple[int, int, Dominated] | None:
+    """How many vertices a family's graph has, how many outputs, and how many vertices D of them dominate.
+
+    None for other families.
+
+    Examples
+    --------
+    >>> vertices, outputs, dominated = family_dominated("pyramid", {"h": 3})
+    >>> vertices, outputs, dominated(np.array([4])).tolist()
+    (10, 1, [10])
+    """
+    p = params
+    if family == "fft" and p["n"] > 1:
         return p["n"] * p["n"].bit_length(), p["n"], fft_dominated
-    if subject.family == "pyramid":
+    if family == "pyramid":
         return (p["h"] + 1) * (p["h"] + 2) // 2, 1, pyramid_dominated
-    if subject.family == "stencil1d":
+    if family == "stencil1d":
         return p["n"] * (p["t"] + 1), p["n"], _stencil1d(p["n"], p["t"])
-    if subject.family == "stencil2d":
+    if family == "stencil2d":
         points = p["rows"] * p["cols"]
         return points * (p["t"] + 1), points, _stencil2d(p["rows"], p["cols"], p["t"])
     return None
 
 
 def _compute(subject: Subject, limit: Limit) -> Bound | None:
-    question = _question(subject)
+    question = family_dominated(subject.family, subject.params)
     if question is None:
         return None
     vertices, stores, dominated = question
