@@ -54,6 +54,9 @@ if TYPE_CHECKING:
         PebbleError as PebbleError,
     )
     from pebble.errors import (
+        PlayInterrupted as PlayInterrupted,
+    )
+    from pebble.errors import (
         UnknownNameError as UnknownNameError,
     )
     from pebble.errors import (
@@ -104,6 +107,7 @@ _HOMES = {
         "InvalidRulesError",
         "MissingExtraError",
         "PebbleError",
+        "PlayInterrupted",
         "UnknownNameError",
         "UnsupportedFunctionError",
         "UnsupportedInstanceError",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pebble.hierarchy import HierarchyMove
     from pebble.moves import Move
+    from pebble.schedule import Schedule
 
 __all__ = [
     "DuplicateEdgeWarning",
@@ -28,6 +29,7 @@ __all__ = [
     "InvalidRulesError",
     "MissingExtraError",
     "PebbleError",
+    "PlayInterrupted",
     "UnknownNameError",
     "UnsupportedFunctionError",
     "UnsupportedInstanceError",
@@ -212,6 +214,20 @@ class UnknownNameError(PebbleError, KeyError):
 
 class MissingExtraError(PebbleError, ImportError):
     """An optional dependency is not installed; the text says which extra brings it."""
+
+
+class PlayInterrupted(KeyboardInterrupt):
+    """Ctrl-C while a strategy played, after it had found a schedule.
+
+    Attributes
+    ----------
+    schedule : Schedule
+        The best that it had found.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        super().__init__()
+        self.schedule = schedule
 
 
 class DuplicateEdgeWarning(UserWarning):

@@ -1,4 +1,7 @@
-"""`improve`: exact search takes up a schedule, whole if it is tiny, else window after window."""
+"""`improve`: exact search takes up a schedule, whole if it is tiny, else window after window.
+
+Under rules that are not plain local search over the order takes the windows' place.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pebble.cdag import CDAG
-from pebble.errors import UnsupportedInstanceError
 from pebble.instance import Instance
 from pebble.moves import Op, unpack_arrays
 from pebble.referee import verify
@@ -19,6 +21,7 @@ from pebble.schedule import Schedule
 from solvers.progress import OnProgress, Progress
 from solvers.search.problem import MAX_VERTICES, Problem
 from solvers.search.solver import SEARCH
+from strategies.local_search import search_order
 from strategies.replaying import plan_io, prepare, replay
 
 __all__ = ["STATES_ALL", "improve"]
@@ -33,6 +36,8 @@ STATES_ALL = 2_000_000
 _WHOLE = 40
 # Computes per window; larger ones are seldom solved within their states.
 _WIDTHS = (8, 12, 16)
+# Moves of the local search under rules that are not plain, where no limit is given.
+_MOVES_ALL = 20_000
 # Seconds between reports while nothing is gained.
 _REPORT_EVERY = 0.5
 
@@ -69,8 +74,6 @@ def improve(
     ------
     IllegalMoveError, IncompleteScheduleError
         The schedule is not legal.
-    UnsupportedInstanceError
-        More than 40 vertices under rules that are not plain.
 
     Notes
     -----
@@ -78,7 +81,8 @@ def improve(
     of 8, 12 and 16 consecutive computes become instances of their own: operands from outside are sources,
     what is needed later is an output, and M is less by what is red throughout and plays no part. The order
     of an optimal schedule, with its recomputation, takes the window's place, and is kept if the replay of
-    the whole costs less.
+    the whole costs less. Under rules that are not plain, or with vertices red at the start, the order is
+    annealed instead (`strategies.local_search`); states are then moves tried.
 
     Examples
     --------
@@ -90,11 +94,6 @@ def improve(
     """
     before = verify(schedule).io
     small = Problem.of(schedule.instance).n <= _WHOLE
-    if not small and not schedule.instance.is_plain:
-        raise UnsupportedInstanceError(
-            "improve searches windows under plain hong-kung and one-shot with nothing red at the start; "
-            f"under others it takes graphs of up to {_WHOLE} vertices (this is {schedule.instance!r})"
-        )
     run = _Run(schedule.instance, limit or Limit(), seed, on_progress, replace(schedule, claim=before))
     optimal = False
     try:
@@ -102,6 +101,8 @@ def improve(
             optimal = run.whole()
         if not optimal and schedule.instance.is_plain:
             run.windows()
+        elif not optimal:
+            run.anneal()
     except KeyboardInterrupt:
         run.interrupted = True
     best = run.best
@@ -199,6 +200,22 @@ class _Run:
                     if io < _claim(around.schedule):
                         around, gained = _Around(replay(self.instance, shorter)), True
                         self.offer(around.schedule)
+
+    def anneal(self) -> None:
+        """Search the order by random moves, each priced by a replay."""
+        part = self.part(_MOVES_ALL, 1.0)
+        if part is None:
+            return
+
+        def better(order: NDArray[np.int64]) -> None:
+            self.offer(replay(self.instance, order))
+
+        limit = Limit(part.time, None if self.limit.nodes is None and part.time is not None else part.nodes)
+        given = self.best.order()
+        better(given)
+        order, stats = search_order(self.instance, given, limit=limit, seed=self.seed, on_better=better)
+        self.states += int(stats["moves"])
+        better(order)
 
     def _search(self, instance: Instance, limit: Limit, **how: Any) -> Result:
         result = SEARCH(instance, limit=limit, seed=self.seed, **how)

@@ -13,6 +13,7 @@ from pebble.instance import Instance
 from pebble.result import Limit
 from strategies.replaying import Plan, plan_io, prepare
 from strategies.variant_replaying import VariantPlan
+from strategies.variant_search import OnBetter, anneal
 
 if TYPE_CHECKING:
     from strategies.local_search_play_kernels import Board
@@ -27,10 +28,17 @@ _WIDEST = 4096
 _ROUNDS = 40
 _MOST_STEPS = 2**29
 _FIRST_CHUNK = 256
+# Ctrl-C is heard between two chunks, so none takes longer than this many seconds.
+_PATIENCE = 0.5
 
 
 def search_order(
-    instance: Instance, order: ArrayLike, *, limit: Limit | None = None, seed: int = 0
+    instance: Instance,
+    order: ArrayLike,
+    *,
+    limit: Limit | None = None,
+    seed: int = 0,
+    on_better: OnBetter | None = None,
 ) -> tuple[NDArray[Any], dict[str, Any]]:
     """A cheaper order of the same computes, or `order` itself.
 
@@ -43,6 +51,8 @@ def search_order(
         `time` in seconds, `nodes` in moves tried, 20,000 if neither is given. With `nodes` alone the result
         depends on the seed only.
     seed : int
+    on_better : callable, optional
+        Called with better orders as they are found; an error that it raises ends the search.
 
     Returns
     -------
@@ -58,7 +68,8 @@ def search_order(
     -----
     Simulated annealing (Kirkpatrick, Gelatt & Vecchi 1983). A move pulls a segment up to an earlier place
     together with what it needs, or pushes one down with what needs it, so that every order stays
-    topological. A move costs the positions between the two places and some more around them, not |V|.
+    topological. A move costs the positions between the two places and some more around them, not |V|; under
+    rules that are not plain it costs a replay of the whole order (`strategies.variant_search`).
 
     Examples
     --------
@@ -73,10 +84,12 @@ def search_order(
     steps = plan.steps[plan.first_step :]
     start = plan_io(plan, instance.M)
     stats: dict[str, Any] = {"moves": 0, "played": 0, "io": (start, start)}
-    if len(steps) < 3 or isinstance(plan, VariantPlan):
+    if len(steps) < 3:
         return steps, stats
     board = _board(instance, plan, seed)
-    return _anneal(instance, board, steps, start, limit or Limit(), stats)
+    if isinstance(plan, VariantPlan):
+        return anneal(instance, plan, board, limit or Limit(), seed, on_better)
+    return _anneal(instance, board, steps, start, limit or Limit(), stats, on_better)
 
 
 def _anneal(
@@ -86,6 +99,7 @@ def _anneal(
     start: int,
     limit: Limit,
     stats: dict[str, Any],
+    on_better: OnBetter | None,
 ) -> tuple[NDArray[Any], dict[str, Any]]:
     from strategies.local_search_kernels import search
     from strategies.local_search_play_kernels import play_all
@@ -101,6 +115,8 @@ def _anneal(
         exact = plan_io(prepare(instance.cdag, order, instance.rules), instance.M)
         if exact < best_io:
             best_order, best_io = order, exact
+            if on_better is not None:
+                on_better(order)
 
     plain = play_all(board, False)
     given = board.seq.copy()
@@ -135,9 +151,10 @@ def _anneal(
         fraction = 0.0 if nodes is None else tried / nodes
         if limit.time is not None:
             fraction = max(fraction, (now - began) / max(limit.time, 1e-9))
-            # A chunk is a fortieth of the time, so that the limit is met.
+            # A chunk is a fortieth of the time at most, so that the limit is met.
             pace = chunk / max(now - before, 1e-6)
-            chunk = int(min(max(_FIRST_CHUNK, pace * limit.time / _ROUNDS), 4 * chunk))
+            seconds = min(limit.time / _ROUNDS, _PATIENCE)
+            chunk = int(min(max(_FIRST_CHUNK, pace * seconds), 4 * chunk))
         if fraction * _ROUNDS >= rounds + 1 or fraction >= 1.0:
             rounds = int(fraction * _ROUNDS)
             keep(found)
@@ -180,7 +197,7 @@ def _groups(
     return group
 
 
-def _board(instance: Instance, plan: Plan, seed: int) -> Board:
+def _board(instance: Instance, plan: Plan | VariantPlan, seed: int) -> Board:
     from strategies.local_search_play_kernels import Board
 
     g = instance.cdag

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from numpy.typing import NDArray
+
 from graphs.catalog import REGISTRY as BUILDERS
 from graphs.spec import GraphSpec
-from pebble.errors import UnsupportedInstanceError
+from pebble.errors import PlayInterrupted, UnsupportedInstanceError
 from pebble.instance import Instance
 from pebble.referee import verify
 from pebble.result import Limit
@@ -21,6 +23,7 @@ from strategies.orders import order_named
 from strategies.protocol import Countable, Strategy
 from strategies.recomputing import recompute_order
 from strategies.replaying import play_plan, prepare, replay
+from strategies.variant_replaying import translated
 
 __all__ = ["AUTO", "Auto"]
 
@@ -40,6 +43,11 @@ _MOST_POLISHED = 40_000_000
 # Without a limit graphs of up to so many computes are searched, by so many moves: about a second.
 _SEARCHED = 20_000
 _DEFAULT_MOVES = 4000
+# Under a variant every move replays the whole order: only smaller graphs are searched, for about two seconds.
+_SEARCHED_VARIANT = 2_000
+_REPLAYED = 2_000_000
+# Thousands of moves on the plain game, where its best order is what a variant starts from.
+_PLAIN_EFFORT = 2
 # Where the rules allow it recomputation is put in after each of three searches, of these shares.
 _SHARES = (1.0, 0.5, 0.5)
 _MOVES_PER_REPLAY = 20
@@ -90,48 +98,22 @@ class Auto:
         Raises
         ------
         InfeasibleInstanceError, UnsupportedInstanceError
+        PlayInterrupted
+            Ctrl-C once there is a schedule; the best so far is in the error.
         """
         unknown = [key for key in options if key not in self.options]
         if unknown:
             raise UnsupportedInstanceError(f"strategy '{self.name}' has no option '{unknown[0]}'")
         instance.require_feasible()
         limit = limit or Limit()
-        moves = _moves(instance, limit, options.get("effort"))
-        start = time.monotonic()
-        best: Schedule | None = None
-        made: list[str] = []
-        played: list[Schedule] = []
-
-        def left(share: float = 1.0) -> Limit:
-            if limit.time is None:
-                return replace(limit, nodes=None)
-            return replace(limit, time=share * max(0.0, limit.time - (time.monotonic() - start)), nodes=None)
-
-        def keep(schedule: Schedule) -> None:
-            nonlocal best
-            made.append(schedule.producer)
-            if best is None or _claim(schedule) < _claim(best):
-                best = schedule
-
-        for strategy in candidates(instance):
-            if best is None or left().time != 0.0:
-                # Half of what is left: a strategy may search till its limit, and others come after it.
-                schedule = strategy(instance, limit=left(_SHARE), seed=seed)
-                # Third parties' claims are taken from nobody but the referee.
-                played.append(replace(schedule, claim=verify(schedule).io))
-                keep(played[-1])
-        if best is None or (instance.cdag.num_edges <= _MANY_EDGES and left().time != 0.0):
-            keep(_generic(instance, left(), seed, moves))
-        assert best is not None
-        for schedule in sorted(played, key=_claim):
-            if len(schedule) <= _MOST_POLISHED and left().time != 0.0:
-                polished = replay(instance, schedule.order(), seed=seed)
-                keep(replace(polished, producer=f"{schedule.producer} replayed"))
-        if moves is None or moves > 0:
-            searched = _searched(instance, best, Limit(time=left().time, nodes=moves), seed)
-            if searched is not None:
-                keep(searched)
-        return replace(best, producer=self.name, seed=seed, info={"from": best.producer, "tried": len(made)})
+        run = _Run(instance, limit, seed, _moves(instance, limit, options.get("effort")))
+        try:
+            run.play()
+        except KeyboardInterrupt:
+            if run.best is None:
+                raise
+            raise PlayInterrupted(run.result()) from None
+        return run.result()
 
     def supports(self, instance: Instance) -> str | None:
         """None: every graph is played."""
@@ -142,51 +124,125 @@ class Auto:
         return instance.least_M
 
 
-def _generic(instance: Instance, limit: Limit, seed: int, moves: int | None) -> Schedule:
-    """Generic orders with Belady's rule: on huge graphs, where nothing is asked for, the fastest few."""
-    if instance.cdag.num_edges <= _HUGE or limit.time is not None or moves:
-        return BELADY(instance, limit=limit, seed=seed)
-    best = None
-    for name in _FAST_ORDERS:
-        # Played at once: noting the moves takes less time than playing the best order a second time.
-        schedule = play_plan(prepare(instance, order_named(name)(instance.cdag)), instance)
-        if best is None or _claim(schedule) < _claim(best):
-            best = replace(schedule, producer=f"belady:order={name}")
-        del schedule
-    assert best is not None
-    return best
+class _Run:
+    """One run of `auto`: the best schedule so far, and what is left of the limits."""
 
+    def __init__(self, instance: Instance, limit: Limit, seed: int, moves: int | None) -> None:
+        self.instance = instance
+        self.best: Schedule | None = None
+        self._limit, self._seed, self._moves = limit, seed, moves
+        self._start = time.monotonic()
+        self._made = 0
 
-def _searched(instance: Instance, best: Schedule, limit: Limit, seed: int) -> Schedule | None:
-    """Local search, with recomputation put in between where the rules allow it; None if nothing is gained."""
-    if not instance.is_plain:
-        # The kernels that price a move of the search know plain rules only.
-        return None
-    order, io = best.order(), _claim(best)
-    start = time.monotonic()
-    shares = _SHARES if instance.rules.recomputation else (1.0,)
-    for number, share in enumerate(shares):
-        seconds = None
-        if limit.time is not None:
-            left = limit.time - (time.monotonic() - start)
-            seconds = left * share / sum(shares[number:])
-            if seconds <= 0:
-                break
-        nodes = None if limit.nodes is None else max(1, int(limit.nodes * share))
-        order, stats = search_order(
-            instance, order, limit=Limit(time=seconds, nodes=nodes), seed=seed + number
-        )
-        io = min(io, stats["io"][1])
-        if instance.rules.recomputation:
-            part = Limit(
-                time=None if seconds is None else seconds / 4,
-                nodes=None if nodes is None else -(-nodes // _MOVES_PER_REPLAY),
-            )
-            order, stats = recompute_order(instance, order, limit=part, seed=seed + number)
+    def result(self) -> Schedule:
+        """The best schedule, signed."""
+        assert self.best is not None
+        info = {"from": self.best.producer, "tried": self._made}
+        return replace(self.best, producer=AUTO.name, seed=self._seed, info=info)
+
+    def play(self) -> None:
+        """Try everything, the quick things first; an interrupt leaves the best in `best`."""
+        instance = self.instance
+        played: list[Schedule] = []
+        for strategy in candidates(instance):
+            if self.best is None or self._time_left():
+                # Half of what is left: a strategy may search till its limit, and others come after it.
+                schedule = strategy(instance, limit=self._left(_SHARE), seed=self._seed)
+                # Third parties' claims are taken from nobody but the referee.
+                played.append(replace(schedule, claim=verify(schedule).io))
+                self._keep(played[-1])
+        if not instance.is_plain and self._time_left():
+            self._from_plain()
+        if self.best is None or (instance.cdag.num_edges <= _MANY_EDGES and self._time_left()):
+            self._keep(self._generic())
+        for schedule in sorted(played, key=_claim):
+            if len(schedule) <= _MOST_POLISHED and self._time_left():
+                self._replay(schedule.order(), f"{schedule.producer} replayed")
+        if self._moves is None or self._moves > 0:
+            self._search()
+
+    def _keep(self, schedule: Schedule) -> None:
+        self._made += 1
+        if self.best is None or _claim(schedule) < _claim(self.best):
+            self.best = schedule
+
+    def _replay(self, order: NDArray[Any], producer: str) -> None:
+        self._keep(replace(replay(self.instance, order, seed=self._seed), producer=producer))
+
+    def _left(self, share: float = 1.0) -> Limit:
+        """A share of the time left; moves of the search are no limit for others."""
+        seconds = self._limit.time
+        if seconds is not None:
+            seconds = share * max(0.0, seconds - (time.monotonic() - self._start))
+        return replace(self._limit, time=seconds, nodes=None)
+
+    def _time_left(self) -> bool:
+        return self._left().time != 0.0
+
+    def _from_plain(self) -> None:
+        """What `auto` finds under plain rules, and its order: legal under most variants, good under all."""
+        plain = _plain(self.instance)
+        if plain is None:
+            return
+        try:
+            found = AUTO(plain, limit=self._left(_SHARE), seed=self._seed, effort=_PLAIN_EFFORT)
+        except PlayInterrupted as interrupt:
+            self._translate(interrupt.schedule)
+            raise
+        self._translate(found)
+
+    def _translate(self, found: Schedule) -> None:
+        same = translated(found, self.instance)
+        if same is not None:
+            self._keep(replace(same, producer=found.info["from"], claim=verify(same).io))
+        self._replay(found.order(), f"{found.info['from']} replayed")
+
+    def _generic(self) -> Schedule:
+        """Generic orders with Belady's rule: on huge graphs, where nothing is asked for, the fastest few."""
+        instance = self.instance
+        if instance.cdag.num_edges <= _HUGE or self._limit.time is not None or self._moves:
+            return BELADY(instance, limit=self._left(), seed=self._seed)
+        best = None
+        for name in _FAST_ORDERS:
+            # Played at once: noting the moves takes less time than playing the best order a second time.
+            schedule = play_plan(prepare(instance, order_named(name)(instance.cdag)), instance)
+            if best is None or _claim(schedule) < _claim(best):
+                best = replace(schedule, producer=f"belady:order={name}")
+            del schedule
+        assert best is not None
+        return best
+
+    def _search(self) -> None:
+        """Local search, with recomputation put in between where the rules allow it."""
+        assert self.best is not None
+        rules, seconds = self.instance.rules, self._left().time
+        producer = f"{self.best.producer} searched"
+        order, io = self.best.order(), _claim(self.best)
+        start = time.monotonic()
+        shares = _SHARES if rules.recomputation else (1.0,)
+
+        def better(order: NDArray[Any]) -> None:
+            self._replay(order, producer)
+
+        for number, share in enumerate(shares):
+            part = None
+            if seconds is not None:
+                part = (seconds - (time.monotonic() - start)) * share / sum(shares[number:])
+                if part <= 0:
+                    break
+            nodes = None if self._moves is None else max(1, int(self._moves * share))
+            limit, seed = Limit(time=part, nodes=nodes), self._seed + number
+            order, stats = search_order(self.instance, order, limit=limit, seed=seed, on_better=better)
             io = min(io, stats["io"][1])
-    if io == _claim(best):
-        return None
-    return replace(replay(instance, order, seed=seed), producer=f"{best.producer} searched")
+            if rules.recomputation:
+                limit = Limit(
+                    time=None if part is None else part / 4,
+                    nodes=None if nodes is None else -(-nodes // _MOVES_PER_REPLAY),
+                )
+                order, stats = recompute_order(self.instance, order, limit=limit, seed=seed)
+                io = min(io, stats["io"][1])
+        if io < _claim(self.best):
+            better(order)
 
 
 def _moves(instance: Instance, limit: Limit, effort: Any) -> int | None:
@@ -204,7 +260,18 @@ def _moves(instance: Instance, limit: Limit, effort: Any) -> int | None:
     if limit.time is not None:
         return None
     computes = instance.cdag.num_vertices - len(instance.cdag.sources)
+    if not instance.is_plain:
+        return min(_DEFAULT_MOVES, _REPLAYED // max(computes, 1)) if computes <= _SEARCHED_VARIANT else 0
     return _DEFAULT_MOVES if computes <= _SEARCHED else 0
+
+
+def _plain(instance: Instance) -> Instance | None:
+    """The same graph under plain rules, if the rules are a variant and M is enough for the plain game."""
+    if instance.is_plain:
+        return None
+    rules = "hong-kung" if instance.rules.recomputation else "one-shot"
+    plain = Instance(instance.cdag, instance.M, rules)
+    return plain if plain.feasible else None
 
 
 def candidates(instance: Instance) -> list[Strategy]:

@@ -33,7 +33,7 @@ def recompute_order(
     Parameters
     ----------
     instance : Instance
-        Its rules must be plain and allow recomputation, else nothing is tried.
+        Its rules must allow recomputation, else nothing is tried.
     order : array_like of int
     limit : Limit, optional
         `time` in seconds, `nodes` in replays (500 if neither is given).
@@ -66,7 +66,8 @@ def recompute_order(
     io = start = plan_io(prepare(instance, current), instance.M)
     rng = np.random.default_rng(seed)
     tries = 0
-    improved = instance.rules.recomputation and instance.is_plain
+    rules = instance.rules
+    improved = rules.recomputation
 
     def spent() -> bool:
         return (most is not None and tries >= most) or (
@@ -77,7 +78,7 @@ def recompute_order(
         improved = False
         schedule = replay(instance, current)
         current = schedule.order()
-        places = list(_anew(instance.cdag, schedule.moves))
+        places = list(_anew(instance.cdag, schedule.moves, Op.DELETE if rules.deletion else Op.STORE))
         for k in rng.permutation(len(places)):
             if spent():
                 break
@@ -91,8 +92,8 @@ def recompute_order(
     return current, {"tries": tries, "io": (start, io)}
 
 
-def _anew(cdag: CDAG, moves: NDArray[Any]) -> Iterator[tuple[int, list[int]]]:
-    """Where in the order which vertices could be computed again to save a load."""
+def _anew(cdag: CDAG, moves: NDArray[Any], leaving: Op) -> Iterator[tuple[int, list[int]]]:
+    """Where in the order which vertices could be computed again to save a load; `leaving` takes red off."""
     red: set[int] = set()
     computes = 0
     ops, vertices = unpack_arrays(moves)
@@ -104,9 +105,9 @@ def _anew(cdag: CDAG, moves: NDArray[Any]) -> Iterator[tuple[int, list[int]]]:
                     yield computes, list(cone)
             red.add(v)
         elif op == Op.COMPUTE:
-            computes += 1
+            computes += not cdag.is_source[v]
             red.add(v)
-        elif op == Op.DELETE:
+        elif op == leaving:
             red.discard(v)
 
 

@@ -18,8 +18,9 @@ from pebble.cdag import CDAG
 from pebble.instance import Instance
 from pebble.moves import Op, move_dtype, pack_arrays, unpack_arrays
 from pebble.rules import Rules
+from pebble.schedule import Schedule
 
-__all__ = ["VariantPlan"]
+__all__ = ["VariantPlan", "translated"]
 
 # A store weighs this many times what it costs: evicting what is not blue yet is put off. Short orders are
 # replayed with the others too.
@@ -60,6 +61,14 @@ class VariantPlan:
     def io(self, M: int, policy: str, seed: int) -> int:
         """The I/O cost of `play` with the same arguments."""
         return min(self._run(M, policy, seed, variant)[0] for variant in self._variants(M, policy))
+
+    def cheapest(self, M: int) -> tuple[Rules, str, float]:
+        """The way to replay by Belady's rule that costs least; `priced` takes it."""
+        return min(self._variants(M, "belady"), key=lambda variant: self.priced(M, variant))
+
+    def priced(self, M: int, variant: tuple[Rules, str, float]) -> int:
+        """The I/O cost of one way to replay: a single pass, where `io` makes up to sixteen."""
+        return self._run(M, "belady", 0, variant)[0]
 
     def _variants(self, M: int, policy: str) -> Iterator[tuple[Rules, str, float]]:
         """Rules under which to play within M, how to sequence edges, and what a store weighs."""
@@ -169,6 +178,19 @@ def _sequenced(plan: VariantPlan, how: str) -> NDArray[np.int64]:
     # Edges moved forward follow the last edge into their tail; the others stand at their head's turn.
     at = np.where(moved, ready, last)
     return edges[np.lexsort((last, moved, at))]
+
+
+def translated(schedule: Schedule, instance: Instance) -> Schedule | None:
+    """A plain schedule move by move under the rules of `instance`, or None if it may not be legal there.
+
+    Costs, outputs of any colour and sliding take nothing away from plain rules, and under partial computation
+    a compute is the edges into its vertex. The claim is left out: it is another one.
+    """
+    rules = instance.rules
+    if rules.free_sources or not rules.deletion or instance.red_at_start:
+        return None
+    moves = _in_aggregates(instance.cdag, schedule.moves) if rules.partial else schedule.moves
+    return replace(schedule, instance=instance, moves=moves, claim=None)
 
 
 def _in_aggregates(cdag: CDAG, moves: NDArray[Any]) -> NDArray[Any]:

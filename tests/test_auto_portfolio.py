@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import graphs
 import pebble
 import strategies
+from pebble.cli.main import app
 from pebble.errors import UnsupportedInstanceError
 from pebble.instance import Instance
 from pebble.result import Limit
 from strategies.portfolio import candidates
 from tests.oracle import RULE_SETS, oracle_values
+
+VARIANTS = [
+    "one-shot+sliding",
+    "hong-kung+sliding",
+    "one-shot+free-sources",
+    "hong-kung+free-sources",
+    "partial",
+]
 
 
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
@@ -35,6 +46,20 @@ def test_within_a_percent_of_the_optimum(rules: str, every: int) -> None:
             ratios.append(cost.io / optimum)
     mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
     assert mean < {"hong-kung": 1.01, "one-shot": 1.001}[rules], mean
+
+
+@pytest.mark.parametrize("every", [20, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_within_two_percent_under_a_variant(name: str, every: int) -> None:
+    ratios: list[float] = []
+    for graph, instance, optimum in oracle_values(name)[::every]:
+        cost = pebble.verify(strategies.play("auto", instance)).io
+        assert optimum is not None
+        assert cost >= optimum, (graph.name, instance.M)
+        if optimum:
+            ratios.append(cost / optimum)
+    assert sum(ratio == 1 for ratio in ratios) >= 0.95 * len(ratios) - 1
+    assert every > 1 or math.exp(sum(map(math.log, ratios)) / len(ratios)) < 1.02
 
 
 @pytest.mark.parametrize(
@@ -85,3 +110,54 @@ def test_a_large_graph_is_not_searched() -> None:
     schedule = strategies.play("auto", instance)
     assert pebble.verify(schedule).io == schedule.claim
     assert "searched" not in schedule.info["from"]
+
+
+@pytest.mark.parametrize("rules", ["sliding", "load=2", "outputs-any", "free-sources", "no-delete"])
+@pytest.mark.parametrize("base", RULE_SETS)
+def test_variants_start_from_the_plain_game(base: str, rules: str) -> None:
+    cdag = graphs.build("matmul:3x3x3")
+    instance = Instance(cdag, 5, f"{base}+{rules}")
+    schedule = strategies.play("auto", instance, effort=0.2)
+    cost = pebble.verify(schedule)
+    assert schedule.claim == cost.io <= pebble.verify(strategies.play("belady", instance)).io
+    if rules in ("sliding", "outputs-any"):
+        plain = strategies.play("auto", Instance(cdag, 5, base), effort=2)
+        assert cost.io <= pebble.verify(plain).io
+
+
+def test_auto_searches_partial_computation() -> None:
+    cdag = graphs.build("pyramid:8")
+    partial = Instance(cdag, 5, "partial")
+    found = pebble.verify(strategies.play("auto", partial, effort=1)).io
+    assert found < pebble.verify(strategies.play("belady", partial)).io
+    assert found <= pebble.verify(strategies.play("auto", Instance(cdag, 5, "one-shot"), effort=1)).io
+    # Two words are enough only with partial computation.
+    assert pebble.verify(strategies.play("auto", Instance(cdag, 2, "partial"), effort=0.2)).peak_red == 2
+
+
+def test_ctrl_c_keeps_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("strategies.portfolio.search_order", interrupted)
+    for rules in ("hong-kung", "one-shot+sliding"):
+        instance = Instance(graphs.build("fft:16"), 6, rules)
+        with pytest.raises(pebble.PlayInterrupted) as stop:
+            strategies.play("auto", instance)
+        assert stop.value.schedule.instance is instance
+        assert pebble.verify(stop.value.schedule).io == stop.value.schedule.claim
+    run = CliRunner().invoke(app, ["play", "fft:16", "-M", "6", "-s", "lru,auto,belady", "--json"])
+    assert run.exit_code == 130
+    rows = json.loads(run.stdout)["results"]
+    assert [row["strategy"] for row in rows] == ["lru", "auto"]
+    assert all(row["verified"] for row in rows)
+
+
+def test_ctrl_c_before_anything_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("strategies.portfolio.candidates", interrupted)
+    with pytest.raises(KeyboardInterrupt) as stop:
+        strategies.play("auto", Instance(graphs.build("fft:16"), 6))
+    assert not isinstance(stop.value, pebble.PlayInterrupted)

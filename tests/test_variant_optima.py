@@ -316,9 +316,18 @@ def test_improve_under_a_variant(rules: str) -> None:
     best = solvers.improve(given)
     assert best.info["optimal"]
     assert verify(best).io == best.claim == _optimum(instance)
-    large = Instance(graphs.build("matmul:4x4x4"), 6, rules)
-    with pytest.raises(UnsupportedInstanceError, match="up to 40 vertices"):
-        solvers.improve(plain_schedule(VariantProblem.of(large), "test"))
+
+
+@pytest.mark.parametrize("rules", ["one-shot+sliding", "partial", "hong-kung+no-delete", "one-shot+load=3"])
+def test_improve_larger_graphs_under_a_variant(rules: str) -> None:
+    instance = Instance(graphs.build("matmul:4x4x4"), 6, rules)
+    given = plain_schedule(VariantProblem.of(instance), "test")
+    better = solvers.improve(given, Limit(nodes=500), seed=1)
+    assert verify(better).io == better.claim < verify(given).io
+    assert better.info["improved"]["states"] == 500
+    assert not better.info["optimal"]
+    again = solvers.improve(given, Limit(nodes=500), seed=1)
+    assert (again.moves == better.moves).all()
 
 
 def test_a_child_plays_what_it_is_sent() -> None:

@@ -146,7 +146,12 @@ def _compare(
 ) -> None:
     """Play the strategies one after the other; an interrupt keeps what has been added."""
     import solvers
-    from pebble.errors import IllegalMoveError, IncompleteScheduleError, InfeasibleInstanceError
+    from pebble.errors import (
+        IllegalMoveError,
+        IncompleteScheduleError,
+        InfeasibleInstanceError,
+        PlayInterrupted,
+    )
     from pebble.errors import UnsupportedInstanceError as Unsupported
     from pebble.referee import verify
     from strategies.catalog import REGISTRY
@@ -164,8 +169,11 @@ def _compare(
     for i, name in enumerate(chosen):
         steps.step(f"M={instance.M:,}: {name} ({i + 1} of {len(chosen)})")
         start = time.perf_counter()
+        interrupt = None
         try:
             schedule = play_strategy(name, instance, limit=limit, seed=seed)
+        except PlayInterrupted as stop:
+            interrupt, schedule = stop, stop.schedule
         except Unsupported as error:
             comparison.add_refusal(name, str(error), error.least_M)
             continue
@@ -177,6 +185,8 @@ def _compare(
             continue
         options = parse_strategy(name)[1] | dict(schedule.info)
         comparison.add(name, cost, verified=True, seconds=seconds, options=options, schedule=schedule)
+        if interrupt is not None:
+            raise interrupt
         if improve:
             start = time.perf_counter()
             told = _told(steps, f"M={instance.M:,}: {name}, improved", cost.io, limit)
