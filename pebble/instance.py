@@ -15,7 +15,7 @@ from pebble.cdag import CDAG
 from pebble.errors import InfeasibleInstanceError, InvalidCDAGError, InvalidMemoryError
 from pebble.rules import Rules
 
-__all__ = ["Instance", "check_memory"]
+__all__ = ["Instance", "check_memory", "to_be_computed"]
 
 
 def check_memory(M: object) -> int:
@@ -105,7 +105,7 @@ class Instance:
     def _need(self) -> tuple[int, int]:
         need = _words_needed(self.cdag, self.rules)
         if self.red_at_start:
-            need[~_to_be_computed(self.cdag, self.red_at_start)] = 0
+            need[~to_be_computed(self.cdag, self.red_at_start)] = 0
         if not need.any():
             return 1, -1
         vertex = int(need.argmax())
@@ -186,8 +186,24 @@ def _words_needed(cdag: CDAG, rules: Rules) -> NDArray[np.int64]:
     return need
 
 
-def _to_be_computed(cdag: CDAG, red_at_start: tuple[int, ...]) -> NDArray[np.bool_]:
-    """The vertices that outputs depend on other than through what is red at the start; O(|V| + |E|)."""
+def to_be_computed(cdag: CDAG, red_at_start: tuple[int, ...]) -> NDArray[np.bool_]:
+    """The vertices that outputs depend on other than through what is red at the start; O(|V| + |E|).
+
+    Parameters
+    ----------
+    cdag : CDAG
+    red_at_start : tuple of int
+
+    Returns
+    -------
+    ndarray of bool, shape (num_vertices,)
+        Sources that are needed are among them.
+
+    Examples
+    --------
+    >>> to_be_computed(CDAG.from_edges(4, [(0, 1), (1, 2), (2, 3)]), (1,)).tolist()
+    [False, False, True, True]
+    """
     given = np.zeros(cdag.num_vertices, dtype=np.bool_)
     given[list(red_at_start)] = True
     wanted = cdag.is_output & ~given

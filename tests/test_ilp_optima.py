@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import solvers.search
 from graphs.catalog import build
 from pebble.cdag import CDAG
 from pebble.instance import Instance
@@ -18,7 +17,10 @@ from pebble.referee import verify
 from pebble.result import Limit, Result, Status
 from solvers.ilp import ILP, IntegerProgram
 from solvers.search import SEARCH
+from tests.ilp_checks import no_search
 from tests.oracle import OracleGraph, oracle_graph, oracle_values
+
+__all__ = ["no_search"]
 
 ONE_SHOT = oracle_values("one-shot", feasible=False)
 HONG_KUNG = oracle_values("hong-kung", feasible=False)
@@ -135,16 +137,6 @@ def test_further_outputs_and_weights() -> None:
 
 
 # -- what it may claim with recomputation -------------------------------------------------------------------
-
-
-@pytest.fixture
-def no_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search finds nothing out, so that only the bounds certify anything."""
-
-    def nothing(instance: Instance, **_: Any) -> Result:
-        return Result(Status.UNKNOWN, None, None, 0, None, "search", limit_hit="time")
-
-    monkeypatch.setattr(solvers.search, "SEARCH", nothing)
 
 
 @pytest.mark.usefixtures("no_search")

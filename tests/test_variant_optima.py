@@ -258,15 +258,6 @@ def test_graphs_too_large_are_refused_with_the_reason() -> None:
             SEARCH(instance)
 
 
-@pytest.mark.parametrize("method", ["ilp", "ilp:backend=highs"])
-def test_the_integer_program_refuses_variants_by_name(method: str) -> None:
-    cdag = graphs.build("pyramid:2")
-    with pytest.raises(UnsupportedInstanceError, match=r"one-shot\+sliding.*'search' or 'auto'"):
-        solve(Instance(cdag, 3, "one-shot+sliding"), method=method)
-    with pytest.raises(UnsupportedInstanceError, match="red at the start"):
-        solve(Instance(cdag, 3, "one-shot", red_at_start=(0,)), method=method)
-
-
 def test_a_range_of_memories_under_a_variant() -> None:
     cdag = graphs.build("pyramid:3")
     found = list(solve_range(cdag, range(1, 6), "one-shot+sliding"))

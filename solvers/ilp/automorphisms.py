@@ -8,6 +8,8 @@ different problems"): take a vertex, let it come first of its orbit, go on with 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any
 
 from pebble.cdag import CDAG
 
@@ -82,7 +84,9 @@ def _with(colours: _Colours, v: int, colour: int) -> _Colours:
     return copy
 
 
-def stabiliser_orbits(cdag: CDAG, effort: int = 2_000) -> list[tuple[int, list[int]]]:
+def stabiliser_orbits(
+    cdag: CDAG, effort: int = 2_000, *, kinds: Sequence[Any] | None = None
+) -> list[tuple[int, list[int]]]:
     """A vertex and the others of its orbit, for each step of a stabiliser chain.
 
     Parameters
@@ -90,6 +94,8 @@ def stabiliser_orbits(cdag: CDAG, effort: int = 2_000) -> list[tuple[int, list[i
     cdag : CDAG
     effort : int
         Colourings refined at most; past it fewer symmetries are reported, never false ones.
+    kinds : sequence, optional
+        What else automorphisms must preserve: one comparable value per vertex.
 
     Returns
     -------
@@ -109,8 +115,9 @@ def stabiliser_orbits(cdag: CDAG, effort: int = 2_000) -> list[tuple[int, list[i
     graph = _Graph(cdag)
     n = cdag.num_vertices
     output = cdag.is_output.tolist()
-    kinds = sorted({(cdag.weight(v), output[v]) for v in range(n)})
-    start = [kinds.index((cdag.weight(v), output[v])) for v in range(n)]
+    own = [(cdag.weight(v), output[v], () if kinds is None else kinds[v]) for v in range(n)]
+    number = {colour: i for i, colour in enumerate(sorted(set(own)))}
+    start = [number[colour] for colour in own]
     refined = graph.refine(start, start)
     assert refined is not None
     colours = refined[0]

@@ -79,8 +79,9 @@ class CpSat:
         self.seed = seed
         row = model.cost_limit(0)
         literals = [self.variables[x - 1] for x in row.literals]
-        self._cost = sum(c * x for c, x in zip(row.coefficients, literals, strict=True))
-        self._limit = self.cp.add(self._cost <= 1 << 30)
+        # Under prices of zero there may be no term: a constant keeps the constraint a constraint.
+        cost = self.cp.new_constant(0) + sum(c * x for c, x in zip(row.coefficients, literals, strict=True))
+        self._limit = self.cp.add(cost <= 1 << 30)
 
     def ask(self, most: int, *, seconds: float | None = None, conflicts: int | None = None) -> Reply:
         """Whether some solution costs at most `most` words, within a time and a number of conflicts."""

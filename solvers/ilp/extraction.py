@@ -1,17 +1,17 @@
-"""From a solution of the program to the moves that it stands for, and from a schedule to a solution."""
+"""From a solution of the program to the moves that it stands for."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
 
-from pebble.instance import Instance
 from pebble.moves import Move, Op
 from pebble.schedule import Schedule
 from solvers.ilp.formulation import Formulation
 from solvers.ilp.model import TRUE
+from solvers.ilp.roles import END, START
 
-__all__ = ["schedule_of", "solution_of"]
+__all__ = ["schedule_of"]
 
 
 def schedule_of(f: Formulation, values: Sequence[int], seed: int = 0) -> Schedule:
@@ -23,107 +23,112 @@ def schedule_of(f: Formulation, values: Sequence[int], seed: int = 0) -> Schedul
     values : sequence of int
         0 or 1 for each variable of the model.
     """
-
-    def holds(literal: int) -> bool:
-        return literal == TRUE or (literal != -TRUE and bool(values[abs(literal) - 1]) == (literal > 0))
-
-    def precedes(a: int, b: int) -> int:
-        return -1 if holds(f.before[a, b]) else 1
-
-    n = len(f.computes)
-    order = [e for e in range(n) if holds(f.computes[e].present)]
-    order.sort(key=functools.cmp_to_key(precedes))
-    place = {e: i for i, e in enumerate(order)}
-    # The last compute until which each value stays, for each touch.
-    stays: dict[tuple[int, int], int] = {}
-    for (v, a, b), literal in f.keep.items():
-        if holds(literal):
-            stays[v, a] = max(stays.get((v, a), 0), place[b])
-    output = f.instance.cdag.is_output
-    moves: list[Move] = []
-    loaded: set[int] = set()
-    red: dict[int, int] = {}  # vertex to the place until which it stays
-    for i, e in enumerate(order):
-        w = f.computes[e].vertex
-        for u in f.preds[w]:
-            if u not in red:
-                moves.append(Move(Op.LOAD, u))
-                loaded.add(u)
-            red[u] = max(red.get(u, i), stays.get((u, e), i))
-        moves.append(Move(Op.COMPUTE, w))
-        if f.computes[e].copy == 0:
-            moves.append(Move(Op.STORE, w))
-        red[w] = stays.get((w, e), i)
-        for u in [u for u, until in red.items() if until <= i]:
-            moves.append(Move(Op.DELETE, u))
-            del red[u]
-    moves = [m for m in moves if m.op != Op.STORE or output[m.vertex] or m.vertex in loaded]
-    return Schedule.from_moves(f.instance, moves, producer="ilp", seed=seed)
+    player = _Player(f, values)
+    player.begin()
+    for place in range(len(player.order)):
+        player.compute(place)
+    return Schedule.from_moves(f.instance, player.needed_moves(), producer="ilp", seed=seed)
 
 
-def solution_of(f: Formulation, schedule: Schedule) -> list[int] | None:
-    """The values of the variables that stand for a schedule, None if it computes some vertex too often.
+class _Player:
+    """Plays a solution.
 
-    The symmetry constraints may not hold: it is a hint, not a certificate. O(moves × computes).
+    Attributes
+    ----------
+    order : list of int
+        The computes that take place.
+    red : dict of int to int
+        Each red vertex, with the place in the order until which it stays.
     """
-    order, kept, loaded, stored = _trace(f.instance, schedule)
-    copies: dict[int, int] = {}
-    index: list[int] = []
-    for w in order:
-        copy = copies.get(w, 0)
-        copies[w] = copy + 1
-        if copy >= len(f.of_vertex[w]):
-            return None
-        index.append(f.of_vertex[w][copy])
-    values = [0] * f.model.num_variables
 
-    def put(literal: int | None, value: bool) -> None:
-        if literal is not None and abs(literal) != TRUE:
-            values[abs(literal) - 1] = int(value == (literal > 0))
+    def __init__(self, f: Formulation, values: Sequence[int]) -> None:
+        self.f = f
+        self.values = values
+        self.deletion = f.instance.rules.deletion
+        self.order = self._order()
+        place = {e: i for i, e in enumerate(self.order)} | {END: len(self.order)}
+        # The last place until which each value stays, for each touch.
+        self.stays: dict[tuple[int, int], int] = {}
+        for (v, a, b), literal in f.keep.items():
+            if self.holds(literal):
+                self.stays[v, a] = max(self.stays.get((v, a), -1), place[b])
+        self.moves: list[tuple[Move, bool]] = []  # and whether it is the one store of a complete value
+        self.loaded: set[int] = set()
+        self.red: dict[int, int] = {}
+        self.saved = [False] * len(f.roles.makes)
+        # How many computes each vertex still needs before it is complete.
+        partial = f.instance.rules.partial
+        self.missing = [len(made) if partial else 0 for made in f.roles.makes]
 
-    place = {e: i for i, e in enumerate(index)}
-    absent = len(index)
-    for e, compute in enumerate(f.computes):
-        put(compute.present, e in place)
-        for other in range(e + 1, len(f.computes)):
-            mine, theirs = place.get(e, absent + e), place.get(other, absent + other)
-            put(f.before[e, other], mine < theirs)
-    for v, i, j in kept:
-        put(f.keep.get((v, index[i], index[j])), True)
-        for k in range(i + 1, j):
-            put(f.red.get((v, index[k])), True)
-    for v, i in loaded:
-        put(f.load.get((v, index[i])), True)
-    for v in stored:
-        put(f.store.get(v), True)
-    return values
+    def holds(self, literal: int) -> bool:
+        """The value of a literal."""
+        return literal == TRUE or (literal != -TRUE and bool(self.values[abs(literal) - 1]) == (literal > 0))
 
+    def _order(self) -> list[int]:
+        def precedes(a: int, b: int) -> int:
+            return -1 if self.holds(self.f.before[a, b]) else 1
 
-def _trace(
-    instance: Instance, schedule: Schedule
-) -> tuple[list[int], list[tuple[int, int, int]], list[tuple[int, int]], set[int]]:
-    """The order, who is kept between which places, who is loaded for which, who is stored for a reload."""
-    g = instance.cdag
-    order: list[int] = []
-    kept: list[tuple[int, int, int]] = []
-    loaded: list[tuple[int, int]] = []
-    reloaded: set[int] = set()
-    touched: dict[int, int] = {}  # red vertices to the place of their last touch, -1 just after a load
-    for move in schedule:
-        v = move.vertex
-        if move.op == Op.LOAD:
-            touched[v] = -1
-        elif move.op == Op.DELETE:
-            touched.pop(v, None)
-        elif move.op == Op.COMPUTE:
-            here = len(order)
-            for u in g.preds(v).tolist():
-                if touched[u] < 0:
-                    loaded.append((u, here))
-                    reloaded.add(u)
-                else:
-                    kept.append((u, touched[u], here))
-                touched[u] = here
-            touched[v] = here
-            order.append(v)
-    return order, kept, loaded, reloaded
+        order = [e for e, present in enumerate(self.f.present) if self.holds(present)]
+        order.sort(key=functools.cmp_to_key(precedes))
+        return order
+
+    def begin(self) -> None:
+        """The start: what is given stays, or goes."""
+        for v in sorted(self.f.roles.given):
+            self._save(v)
+            self.red[v] = self.stays.get((v, START), -1)
+        self._clear(-1)
+
+    def compute(self, place: int) -> None:
+        """Fetch what is missing for a compute, do it, and remove what does not stay."""
+        e = self.order[place]
+        slot = self.f.roles.slots[e]
+        v = slot.vertex
+        first = e not in self.f.fresh or self.holds(self.f.fresh[e])
+        for u in slot.operands if first else (*slot.operands, v):
+            if u not in self.red:
+                remade = self.f.roles.is_remade(u)
+                self._move(Op.COMPUTE if remade else Op.LOAD, u)
+                if not remade and not self.missing[u]:
+                    self.loaded.add(u)
+            self.red[u] = max(self.red.get(u, place), self.stays.get((u, e), place))
+        self._move(Op.COMPUTE, slot.move)
+        for u in slot.operands:
+            if (e, u) in self.f.slide and self.holds(self.f.slide[e, u]):
+                self._move(Op.DELETE, u)
+                del self.red[u]
+        if self.missing[v]:
+            self.missing[v] -= 1
+        if not self.missing[v] and not self.saved[v]:
+            self._save(v)
+        self.red[v] = max(self.red.get(v, place), self.stays.get((v, e), place))
+        self._clear(place)
+
+    def _move(self, op: Op, vertex: int) -> None:
+        self.moves.append((Move(op, vertex), False))
+
+    def _save(self, v: int) -> None:
+        """The place of the store of v, should it have one."""
+        self.saved[v] = True
+        if self.deletion and not self.f.roles.is_blue(v):
+            self.moves.append((Move(Op.STORE, v), True))
+
+    def _clear(self, place: int) -> None:
+        for u in [u for u, until in self.red.items() if until <= place]:
+            if not self.deletion or self.missing[u]:
+                self._move(Op.STORE, u)
+            if self.deletion:
+                self._move(Op.DELETE, u)
+            del self.red[u]
+
+    def needed_moves(self) -> list[Move]:
+        """The moves, without the stores of values that are not loaded and no outputs that need one."""
+        roles = self.f.roles
+        return [
+            move
+            for move, optional in self.moves
+            if not optional
+            or move.vertex in self.loaded
+            or roles.must_be_stored(move.vertex)
+            or (roles.ends(move.vertex) and move.vertex not in self.red)
+        ]

@@ -9,144 +9,109 @@ There is no clock in it. Its variables are
 * ``red[v, e]``: v is kept across compute e.
 
 Every use of v is kept or loaded, a value that is loaded is stored, and at every compute the kept values,
-the operands and the result fit in M words. The cost is the words loaded and stored. Any schedule gives a
-solution of no higher cost: leave out loads that no compute uses, keep a value only between its touches, and
-store it at its first compute, where it is red. Conversely `extract` plays every solution.
+the operands and the result fit in M words. The cost is the words loaded and stored, each times its price. Any
+schedule gives a solution of no higher cost: leave out loads that no compute uses, keep a value only between
+its touches, and store it at its first compute, where it is red. Conversely `extraction` plays every solution.
 
 With one compute per vertex this is the one-shot game. For recomputation each vertex gets `copies` computes,
 all but the first optional: the program then holds exactly the schedules that compute no vertex more often
 than that.
+
+**Further rules.** Why the two halves of the argument still hold:
+
+* *Prices* of at least 0 weigh loads and stores; each step above removes some or moves them.
+* *Red at the start*: the start is a touch of what is given, before all computes, and the place of its store.
+  Under one-shot what no output needs is not computed; with recomputation it may be, and so may be what is
+  given: all their computes are optional.
+* *Outputs of any colour*: the end is a use, after all computes, to which an output is kept, unless it is
+  stored. A load at the end is never needed, for what can be loaded is blue.
+* *Free sources* are vertices without operands. Where they can be computed again, each may be just before any
+  use, as it would be loaded, but for nothing and without a store, however often. One that is an output has
+  one compute besides: one stay without a use is enough, to be stored or to be red at the end.
+* *Sliding*: ``slide[e, u]``: compute e takes over the pebble of its operand u, and of no other. Then u is not
+  kept from e, nor across it; operands and kept values fit in M words, and so they do once u is exchanged for
+  the result. A vertex slides at its last touch before it is red anew, so its keeps end there, and no store
+  comes too late: a first compute leaves its vertex red.
+* *No deletion*: a value's stay in fast memory ends with a store, paid each time, with a slide, or with the
+  game. A keep joins consecutive touches, and after each touch one thing comes next: a keep, to a use or to
+  the end, ``drop[v, a]``, or a slide. A stay without a touch is left out: it makes nothing blue that was
+  not. A store moves to the last touch of its stay. So loads need no ``store`` but an earlier ``drop``, which
+  only slides can fail to have left.
+* *Partial computation*: a compute stands for an edge. Those into v come before those out of it; at one into
+  v, v is kept, loaded, or ``fresh``: then it is the first. An incomplete value in fast memory is newer than
+  what is in slow memory, so its stay ends with a store: each load of an incomplete value has a store of its
+  own. The store of the complete one comes at the last edge into v.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from pebble.instance import Instance
 from solvers.ilp.automorphisms import stabiliser_orbits
 from solvers.ilp.model import FALSE, TRUE, BooleanModel
+from solvers.ilp.roles import END, START, Roles
 
-__all__ = ["Compute", "Formulation", "Size", "build", "estimate"]
-
-# Bytes that one constraint takes, in the lists here and in a solver that has presolved it (measured with
-# CP-SAT on models of 10^4 to 10^6 constraints, rounded up).
-BYTES_PER_CONSTRAINT = 1_500
-
-
-@dataclass(frozen=True, slots=True)
-class Compute:
-    """The `copy`-th compute of a vertex, from 0; `present` says whether it takes place."""
-
-    vertex: int
-    copy: int
-    present: int
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """How large a program will be, computed without building it.
-
-    Attributes
-    ----------
-    computes : int
-        Computes, optional ones included.
-    constraints : int
-        An upper estimate.
-    """
-
-    computes: int
-    constraints: int
-
-    @property
-    def megabytes(self) -> float:
-        """Memory to build and solve it, in MB."""
-        return self.constraints * BYTES_PER_CONSTRAINT / 1e6
-
-    def __str__(self) -> str:
-        return f"{self.computes:,} computes, about {self.constraints:,} constraints, {self.megabytes:,.0f} MB"
+__all__ = ["Formulation", "build"]
 
 
 @dataclass
 class Formulation:
-    """A program and the meaning of its variables.
+    """A program and the meaning of its variables; computes are indices into the slots of its roles.
 
     Attributes
     ----------
     instance : Instance
-    copies : int
-        Computes that a vertex may have.
+    roles : Roles
     model : BooleanModel
-    computes : list of Compute
+    present : list of int
+        Literal for each compute: whether it takes place.
     before : dict of (int, int) to int
-        Literal for each ordered pair of indices into `computes`.
+        Literal for each ordered pair of computes, `START` and `END`.
     keep : dict of (int, int, int) to int
-        ``(vertex, touch, use)`` to literal, the touches as indices into `computes`.
+        ``(vertex, touch, use)`` to literal; a touch may be `START`, a use `END`.
     load : dict of (int, int) to int
         ``(vertex, use)`` to literal.
     store : dict of int to int
+        Of vertices whose store is a choice.
     red : dict of (int, int) to int
         ``(vertex, compute)`` to literal.
+    slide : dict of (int, int) to int
+        ``(compute, operand)`` to literal.
+    drop : dict of (int, int) to int
+        ``(vertex, touch)`` to literal: without deletion, the vertex is stored after the touch.
+    fresh : dict of int to int
+        Under partial computation, whether each compute is the first of its vertex.
+    blue : dict of (int, int, int) to int
+        Without deletion, under sliding: ``(vertex, touch, use)``, dropped after the touch, before the use.
+    final : dict of (int, int) to int
+        Under partial computation without deletion: ``(vertex, compute)``, dropped after it, complete.
     """
 
     instance: Instance
-    copies: int
+    roles: Roles
     model: BooleanModel = field(default_factory=BooleanModel)
-    computes: list[Compute] = field(default_factory=list)
+    present: list[int] = field(default_factory=list)
     before: dict[tuple[int, int], int] = field(default_factory=dict)
     keep: dict[tuple[int, int, int], int] = field(default_factory=dict)
     load: dict[tuple[int, int], int] = field(default_factory=dict)
     store: dict[int, int] = field(default_factory=dict)
     red: dict[tuple[int, int], int] = field(default_factory=dict)
+    slide: dict[tuple[int, int], int] = field(default_factory=dict)
+    drop: dict[tuple[int, int], int] = field(default_factory=dict)
+    fresh: dict[int, int] = field(default_factory=dict)
+    blue: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    final: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    @cached_property
-    def preds(self) -> list[list[int]]:
-        """Predecessors of every vertex."""
-        g = self.instance.cdag
-        return [g.preds(v).tolist() for v in range(g.num_vertices)]
+    def happens(self, touch: int) -> int:
+        """The literal that a touch takes place."""
+        return TRUE if touch < 0 else self.present[touch]
 
-    @cached_property
-    def succs(self) -> list[list[int]]:
-        """Successors of every vertex."""
-        g = self.instance.cdag
-        return [g.succs(v).tolist() for v in range(g.num_vertices)]
-
-    @cached_property
-    def weight(self) -> list[int]:
-        """Words of every vertex."""
-        g = self.instance.cdag
-        return [g.weight(v) for v in range(g.num_vertices)]
-
-    @cached_property
-    def of_vertex(self) -> list[list[int]]:
-        """Indices of every vertex's computes."""
-        lists: list[list[int]] = [[] for _ in range(self.instance.cdag.num_vertices)]
-        for e, compute in enumerate(self.computes):
-            lists[compute.vertex].append(e)
-        return lists
-
-    def uses(self, v: int) -> list[int]:
-        """The computes that have v as an operand."""
-        return [e for w in self.succs[v] for e in self.of_vertex[w]]
-
-    def touches(self, v: int) -> list[int]:
-        """The computes that make v or use it."""
-        return self.of_vertex[v] + self.uses(v)
-
-
-def estimate(instance: Instance, copies: int = 1) -> Size:
-    """The size of the program, without building it; O(|V| + |E|)."""
-    g = instance.cdag
-    out_degree = [len(g.succs(v)) for v in range(g.num_vertices)]
-    inner = [v for v in range(g.num_vertices) if len(g.preds(v))]
-    times = {v: copies if out_degree[v] else 1 for v in inner}
-    n = sum(times.values())
-    constraints = n * max(n - 1, 0) * max(n - 2, 0) // 3
-    for v in range(g.num_vertices):
-        uses = sum(times[int(w)] for w in g.succs(v))
-        constraints += uses * (uses + times.get(v, 0)) * n
-    return Size(n, constraints)
+    def pay(self, words: int, literal: int) -> None:
+        """Add a term to the cost."""
+        if words:
+            self.model.objective.append((words, literal))
 
 
 def build(instance: Instance, copies: int = 1, *, symmetry: bool = True) -> Formulation:
@@ -166,47 +131,70 @@ def build(instance: Instance, copies: int = 1, *, symmetry: bool = True) -> Form
     With N computes, N (N - 1) / 2 order variables and N (N - 1) (N - 2) / 3 clauses for the order, less
     what ancestry decides; Σ over vertices of touches × uses × N clauses for the kept values.
     """
-    f = Formulation(instance, copies)
+    from solvers.ilp.values import add_value
+
+    roles = Roles(instance, copies)
+    f = Formulation(instance, roles)
     _add_computes(f)
-    _add_order(f, symmetry)
+    _add_order(f)
+    if symmetry and not instance.rules.partial:
+        _break_symmetry(f)
+    if instance.rules.sliding:
+        _add_slides(f)
     for v in range(instance.cdag.num_vertices):
-        if f.succs[v]:
-            _add_value(f, v)
+        if roles.needs(v) or roles.ends(v):
+            add_value(f, v)
     _add_capacity(f)
-    g = instance.cdag
-    f.model.constant = sum(f.weight[v] for v in range(g.num_vertices) if g.is_output[v] and f.preds[v])
+    if instance.rules.deletion:
+        stored = [roles.weight[v] for v in range(instance.cdag.num_vertices) if roles.must_be_stored(v)]
+        f.model.constant = instance.rules.store_cost * sum(stored)
     return f
 
 
 def _add_computes(f: Formulation) -> None:
-    for v in range(f.instance.cdag.num_vertices):
-        if not f.preds[v]:
-            continue
-        # A vertex that no other uses is computed for its store alone, once.
-        for copy in range(f.copies if f.succs[v] else 1):
-            present = TRUE if copy == 0 else f.model.variable(f"again_{v}_{copy}")
-            f.computes.append(Compute(v, copy, present))
-            if copy > 1:
-                f.model.clause(-present, f.computes[-2].present)
+    slots = f.roles.slots
+    for slot in slots:
+        present = TRUE if slot.required else f.model.variable(f"again_{slot.vertex}_{slot.copy}")
+        if slot.copy and not f.instance.rules.partial:
+            f.model.clause(-present, f.present[-1])
+        f.present.append(present)
+    for e, slot in enumerate(slots):
+        # Operands that need not be computed must be, where they are used.
+        for u in slot.operands:
+            made = f.roles.makes[u]
+            if made and u not in f.roles.given and not f.roles.is_remade(u):
+                f.model.clause(-f.present[e], f.present[made[0]])
 
 
 def _ancestors(f: Formulation) -> list[int]:
+    """The vertices that are complete before each compute, as bits; not those behind what is given."""
+    roles = f.roles
+
+    def behind(masks: list[int], operands: Sequence[int]) -> int:
+        mask = 0
+        for u in operands:
+            if u not in roles.given and not roles.is_remade(u):
+                mask |= masks[u] | 1 << u
+        return mask
+
     masks = [0] * f.instance.cdag.num_vertices
     for v in f.instance.cdag.topological_order.tolist():
-        for u in f.preds[v]:
-            masks[v] |= masks[u] | 1 << u
-    return masks
+        masks[v] = behind(masks, roles.preds[v])
+    return [behind(masks, slot.operands) for slot in roles.slots]
 
 
-def _add_order(f: Formulation, symmetry: bool) -> None:
+def _add_order(f: Formulation) -> None:
     above = _ancestors(f)
-    n = len(f.computes)
-    for i, a in enumerate(f.computes):
+    slots = f.roles.slots
+    n = len(slots)
+    partial = f.instance.rules.partial
+    for i, a in enumerate(slots):
         for j in range(i + 1, n):
-            b = f.computes[j]
-            if (a.vertex == b.vertex and a.copy < b.copy) or (above[b.vertex] >> a.vertex & 1 and not a.copy):
+            b = slots[j]
+            again = a.vertex == b.vertex and not partial
+            if again or (above[j] >> a.vertex & 1 and (partial or not a.copy)):
                 literal = TRUE
-            elif above[a.vertex] >> b.vertex & 1 and not b.copy:
+            elif above[i] >> b.vertex & 1 and (partial or not b.copy):
                 literal = FALSE
             else:
                 literal = f.model.variable(f"before_{a.vertex}.{a.copy}_{b.vertex}.{b.copy}")
@@ -219,70 +207,43 @@ def _add_order(f: Formulation, symmetry: bool) -> None:
                 jk, ik = before[j, k], before[i, k]
                 clause(-ij, -jk, ik)
                 clause(ij, jk, -ik)
-    if symmetry:
-        first = {c.vertex: e for e, c in enumerate(f.computes) if c.copy == 0}
-        for chosen, orbit in stabiliser_orbits(f.instance.cdag):
-            for u in orbit:
-                clause(before[first[chosen], first[u]])
+    for e in range(n):
+        before[START, e] = before[e, END] = TRUE
+        before[e, START] = before[END, e] = FALSE
+    before[START, END] = TRUE
 
 
-def _add_value(f: Formulation, v: int) -> None:
-    """How v gets from each of its touches to its uses."""
-    model, before = f.model, f.before
-    uses, touches = f.uses(v), f.touches(v)
-    loads = []
-    for b in uses:
-        arrivals = []
-        for a in touches:
-            if a == b or before[a, b] == FALSE:
-                continue
-            kept = f.keep[v, a, b] = model.variable(f"keep_{v}_{a}_{b}")
-            arrivals.append(kept)
-            model.clause(-kept, before[a, b])
-            model.clause(-kept, f.computes[a].present)
-            _add_stay(f, v, a, b, kept)
-        load = f.load[v, b] = model.variable(f"load_{v}_{b}")
-        loads.append(load)
-        present = f.computes[b].present
-        if present == TRUE:
-            model.exactly([*arrivals, load])
-        else:
-            model.exactly([*arrivals, load, -present])
-    for again in f.of_vertex[v][1:]:
-        # A value is computed again only to be used.
-        used = [f.keep[v, again, b] for b in uses if (v, again, b) in f.keep]
-        model.clause(-f.computes[again].present, *used)
-    model.objective += [(f.weight[v], load) for load in loads]
-    if not f.preds[v]:
-        model.clause(*loads)
-    elif not f.instance.cdag.is_output[v]:
-        store = f.store[v] = model.variable(f"store_{v}")
-        model.objective.append((f.weight[v], store))
-        for load in loads:
-            model.clause(-load, store)
+def _break_symmetry(f: Formulation) -> None:
+    """Let the first compute of a vertex come first of its orbit."""
+    roles = f.roles
+    first = {v: made[0] for v, made in enumerate(roles.makes) if made}
+    kinds = [(v in roles.given, v in first) for v in range(len(roles.preds))]
+    for chosen, orbit in stabiliser_orbits(f.instance.cdag, kinds=kinds):
+        for u in orbit:
+            if chosen in first:
+                f.model.clause(f.before[first[chosen], first[u]])
 
 
-def _add_stay(f: Formulation, v: int, a: int, b: int, kept: int) -> None:
-    """While kept from a to b, v is red at every compute between them, and is not computed anew."""
-    made, used = set(f.of_vertex[v]), set(f.uses(v))
-    for e, compute in enumerate(f.computes):
-        after, until = (0, 0) if e in (a, b) else (f.before[a, e], f.before[e, b])
-        if e in (a, b) or after == FALSE or until == FALSE or e in used:
-            continue
-        if e in made:
-            f.model.clause(-kept, -after, -until, -compute.present)
-            continue
-        if (v, e) not in f.red:
-            f.red[v, e] = f.model.variable(f"red_{v}_{e}")
-        f.model.clause(-kept, -after, -until, f.red[v, e])
+def _add_slides(f: Formulation) -> None:
+    for e, slot in enumerate(f.roles.slots):
+        slides = [f.model.variable(f"slide_{e}_{u}") for u in slot.operands]
+        f.slide |= {(e, u): x for u, x in zip(slot.operands, slides, strict=True)}
+        f.model.limit([1] * len(slides), slides, 1)
 
 
 def _add_capacity(f: Formulation) -> None:
-    across: list[list[int]] = [[] for _ in f.computes]
+    roles, M = f.roles, f.instance.M
+    across: list[list[int]] = [[] for _ in roles.slots]
     for v, e in f.red:
         across[e].append(v)
-    for e, compute in enumerate(f.computes):
-        room = f.instance.M - f.weight[compute.vertex] - sum(f.weight[u] for u in f.preds[compute.vertex])
-        where: Sequence[int] = () if compute.present == TRUE else (compute.present,)
-        words = [f.weight[v] for v in across[e]]
-        f.model.limit(words, [f.red[v, e] for v in across[e]], room, where)
+    for e, slot in enumerate(roles.slots):
+        result, operands = roles.weight[slot.vertex], [roles.weight[u] for u in slot.operands]
+        room = M - sum(operands)
+        where: Sequence[int] = () if f.present[e] == TRUE else (f.present[e],)
+        words = [roles.weight[v] for v in across[e]]
+        reds = [f.red[v, e] for v in across[e]]
+        slides = [f.slide[e, u] for u in slot.operands if (e, u) in f.slide]
+        exchanged = [-w for w in operands[: len(slides)]]
+        f.model.limit([*words, *exchanged], [*reds, *slides], room - result, where)
+        if slides and max(operands) > result:
+            f.model.limit(words, reds, room, where)

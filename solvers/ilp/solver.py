@@ -10,8 +10,10 @@ from pebble.errors import UnsupportedInstanceError
 from pebble.instance import Instance
 from pebble.result import Bound, Limit, Result
 from pebble.schedule import Schedule
-from solvers.ilp.extraction import schedule_of, solution_of
-from solvers.ilp.formulation import Formulation, Size, build, estimate
+from solvers.ilp.extraction import schedule_of
+from solvers.ilp.formulation import Formulation, build
+from solvers.ilp.hinting import solution_of
+from solvers.ilp.roles import Roles, Size, estimate
 from solvers.progress import OnProgress
 from solvers.standing import Clock, Standing, infeasible
 
@@ -21,7 +23,6 @@ _DEFAULT_MEMORY_MB = 4096.0
 # Conflicts that CP-SAT may spend on a question before the other one is asked, and their growth by round.
 _FIRST_SLICE = 20_000
 _SLICE_GROWTH = 4
-_ONE_SHOT = "one-shot"
 
 
 @dataclass
@@ -58,9 +59,10 @@ class _Run:
 class IntegerProgram:
     """The solver object.
 
-    One-shot optima are proved by the program itself. With recomputation the program holds the schedules
-    that compute no vertex more than `copies` times, so it proves nothing about the others: a result is then
-    optimal only if its cost meets a bound certified elsewhere (`solvers.bounds`, the search).
+    It plays every rule set. Without recomputation optima are proved by the program itself. With it the
+    program holds the schedules that compute no vertex more than `copies` times, so it proves nothing about
+    the others: a result is then optimal only if its cost meets a bound certified elsewhere (`solvers.bounds`,
+    the search).
 
     Parameters
     ----------
@@ -80,7 +82,7 @@ class IntegerProgram:
         self.workers = workers
 
     def supports(self, instance: Instance) -> str | None:
-        """None if the rules are plain and the program fits in memory, else the rules or its size."""
+        """None if the program fits in memory, else its size."""
         try:
             self.require_size(instance, None)
         except UnsupportedInstanceError as error:
@@ -120,8 +122,7 @@ class IntegerProgram:
         Raises
         ------
         UnsupportedInstanceError
-            The rules are not plain; or the program is too large for the memory allowed: its estimated size is
-            given.
+            The program is too large for the memory allowed: its estimated size is given.
         """
         refused = infeasible(instance, self.name, seed)
         if refused is not None:
@@ -164,15 +165,7 @@ class IntegerProgram:
             self._certify(run)
 
     def require_size(self, instance: Instance, limit: Limit | None, copies: int | None = None) -> Size:
-        """The size of the instance's program.
-
-        UnsupportedInstanceError if that is beyond the memory limit, or the rules are none of the plain ones.
-        """
-        if not instance.is_plain:
-            raise UnsupportedInstanceError(
-                "ilp plays hong-kung and one-shot with nothing red at the start; "
-                f"{_rules_of(instance)}: take the methods 'search' or 'auto', which play every rule set"
-            )
+        """The size of the instance's program; UnsupportedInstanceError if that is beyond the memory limit."""
         times = (copies or self.copies) if instance.rules.recomputation else 1
         memory = (limit.memory_mb if limit is not None else None) or _DEFAULT_MEMORY_MB
         size = estimate(instance, times)
@@ -265,17 +258,16 @@ class IntegerProgram:
     def _prove(self, run: _Run, floor: int) -> None:
         instance = run.standing.instance
         if not instance.rules.recomputation:
-            run.standing.raise_bound(
-                Bound(
-                    floor, "ilp", _ONE_SHOT, "integer program over orders and kept values (docs/solvers.md)"
-                )
-            )
+            red = f", {len(instance.red_at_start)} vertices red at the start" if instance.red_at_start else ""
+            assumes = f"this graph and M, rules {instance.rules}{red}"
+            source = "integer program over orders and kept values (docs/solvers.md)"
+            run.standing.raise_bound(Bound(floor, "ilp", assumes, source))
 
     def _certify(self, run: _Run) -> None:
         """Ask the search for a bound that the program cannot give."""
         from solvers.search import SEARCH
 
-        if run.done:
+        if run.done or SEARCH.supports(run.standing.instance) is not None:
             return
         standing = run.standing
         limit = Limit(run.clock.left, run.limit.nodes, run.limit.memory_mb, run.limit.gap)
@@ -302,13 +294,12 @@ class IntegerProgram:
             else:
                 why = f"the schedule of {standing.found_by} meets the bound {standing.bound.name}"
         elif scope and not one_shot:
-            times = "once" if scope == 1 else f"more than {scope} times"
-            inner = sum(
-                1 for v in range(standing.instance.cdag.num_vertices) if len(standing.instance.cdag.preds(v))
-            )
+            times = "more than once" if scope == 1 else f"more than {scope} times"
+            apart = ", sources apart" if standing.instance.rules.free_sources else ""
+            required = Roles(standing.instance, scope).num_required
             stats["optimal_among"] = (
-                f"schedules that compute no vertex {'more than once' if scope == 1 else times}, "
-                f"so all of at most {inner + scope - 1} computes"
+                f"schedules that compute no vertex {times}, so all of at most {required + scope - 1} "
+                f"computes{apart}"
             )
             why = f"optimal among {stats['optimal_among']}; not proved for longer ones"
         else:
@@ -319,11 +310,6 @@ class IntegerProgram:
 
 def _least(conflicts: int, run: _Run) -> int:
     return conflicts if run.limit.nodes is None else max(1, min(conflicts, run.limit.nodes - run.work))
-
-
-def _rules_of(instance: Instance) -> str:
-    red = instance.red_at_start
-    return f"the rules are {instance.rules}" + (f", {len(red)} vertices are red at the start" if red else "")
 
 
 def export_model(instance: Instance, path: str | Path, copies: int | None = None) -> Size:
