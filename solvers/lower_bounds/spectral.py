@@ -12,7 +12,7 @@ from pebble.result import Bound, Limit
 from solvers.lower_bounds.compulsory import compulsory_io
 from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
 
-__all__ = ["SPECTRAL", "least_eigenvalues", "published_form", "spectral_excess"]
+__all__ = ["SPECTRAL", "least_eigenvalues", "published_form", "source_laplacian", "spectral_excess"]
 
 # Up to this many vertices every eigenvalue is computed from the dense matrix.
 _DENSE = 600
@@ -23,7 +23,7 @@ _ROUNDING = 1e-9
 _LEAST_PIVOT = 1e-7
 
 
-def _laplacian(cdag: CDAG, shares: NDArray[np.float64]) -> Any:
+def source_laplacian(cdag: CDAG, shares: NDArray[np.float64]) -> Any:
     """Sparse Laplacian of the undirected graph whose edge (u, v) weighs shares[u]/outdegree(u)."""
     import scipy.sparse as sparse
 
@@ -119,7 +119,7 @@ def published_form(cdag: CDAG, M: int, most: int = _MOST_PARTS) -> float:
     >>> round(published_form(build("fft:128"), 4), 4)
     6.3769
     """
-    eigenvalues = least_eigenvalues(_laplacian(cdag, np.ones(cdag.num_vertices)), most)
+    eigenvalues = least_eigenvalues(source_laplacian(cdag, np.ones(cdag.num_vertices)), most)
     return max(0.0, spectral_excess(eigenvalues, cdag.num_vertices, M, 0)[0])
 
 
@@ -138,7 +138,7 @@ def _compute(subject: Subject, limit: Limit) -> Bound | None:
         (words, stores, "the first load of a source stands for its store"),
     ):
         excess, parts = spectral_excess(
-            least_eigenvalues(_laplacian(cdag, shares)), cdag.num_vertices, subject.M
+            least_eigenvalues(source_laplacian(cdag, shares)), cdag.num_vertices, subject.M
         )
         value = base + max(0, int(np.ceil(excess * (1 - 1e-12) - 1e-6)))
         found.append((value, parts, name))
