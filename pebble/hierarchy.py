@@ -10,15 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pebble.cdag import CDAG
-from pebble.errors import IllegalMoveError, IncompleteScheduleError, InvalidMemoryError
+from pebble.errors import (
+    IllegalMoveError,
+    IncompleteScheduleError,
+    InvalidMemoryError,
+    UnsupportedInstanceError,
+)
 from pebble.instance import Instance, check_memory
 from pebble.moves import Op, Reason
+from pebble.rules import Rules
 
 __all__ = ["Hierarchy", "HierarchyCost", "HierarchyMove", "HierarchySchedule", "verify_hierarchy"]
 
@@ -128,6 +135,16 @@ class HierarchySchedule:
     producer : str
     info : mapping
         The producer's own notes.
+    rules : Rules
+        ``hong-kung``, or ``one-shot``: no vertex is computed twice.
+    claim : int or None
+        The total cost claimed.
+    seed : int
+
+    Raises
+    ------
+    UnsupportedInstanceError
+        Other rules: several levels of memory have no variants.
     """
 
     cdag: CDAG
@@ -135,6 +152,12 @@ class HierarchySchedule:
     moves: NDArray[np.uint64]
     producer: str = ""
     info: Mapping[str, Any] = field(default_factory=dict)
+    rules: Rules = field(default_factory=Rules)
+    claim: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rules", plain_rules(self.rules))
 
     @classmethod
     def from_moves(
@@ -143,11 +166,64 @@ class HierarchySchedule:
         """Pack moves."""
         return cls(cdag, hierarchy, np.array([m.packed for m in moves], dtype=np.uint64), **fields)
 
+    def save(self, path: str | PathLike[str], *, embed: bool = False) -> None:
+        """Write a schedule file of several levels (docs/formats.md), gzipped if `path` ends in ``.gz``.
+
+        Parameters
+        ----------
+        path : path-like
+        embed : bool
+            Also write the edges, so that the file can be read without the graph.
+
+        Raises
+        ------
+        FormatError
+            It cannot be written, or `embed` meets labels that are neither strings nor integers.
+        """
+        from pebble.formats.hierarchy_file import save
+
+        save(self, path, embed=embed)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], cdag: CDAG | None = None) -> HierarchySchedule:
+        """Read a schedule file of several levels.
+
+        Parameters
+        ----------
+        path : path-like
+        cdag : CDAG, optional
+            The graph it belongs to; not needed if the file embeds the edges.
+
+        Raises
+        ------
+        FormatError
+            The file is damaged (file and line are named), needs `cdag`, or belongs to another graph.
+        """
+        from pebble.formats.hierarchy_file import load
+
+        return load(path, cdag)
+
     def __len__(self) -> int:
         return len(self.moves)
 
     def __iter__(self) -> Iterator[HierarchyMove]:
         return map(HierarchyMove.unpack, self.moves.tolist())
+
+
+def plain_rules(rules: Rules | str) -> Rules:
+    """The rules that several levels are played under, ``hong-kung`` or ``one-shot``.
+
+    Raises
+    ------
+    UnknownNameError, UnsupportedInstanceError
+        There are no such rules, or others than these two.
+    """
+    chosen = Rules.of(rules)
+    if not chosen.is_plain:
+        raise UnsupportedInstanceError(
+            f"several levels of memory are played under hong-kung or one-shot rules, not {chosen}"
+        )
+    return chosen
 
 
 class HierarchyCost(NamedTuple):
@@ -198,7 +274,7 @@ def verify_hierarchy(schedule: HierarchySchedule) -> HierarchyCost:
     InfeasibleInstanceError
         Level 1 is too small to compute some vertex.
     IllegalMoveError
-        At the first move that breaks a rule.
+        At the first move that breaks a rule; under one-shot rules, that computes a vertex again.
     IncompleteScheduleError
         An output is not in slow memory at the end.
 
@@ -226,9 +302,12 @@ def verify_hierarchy(schedule: HierarchySchedule) -> HierarchyCost:
     tally = np.zeros(2, dtype=np.int64)
     sizes = np.array(hierarchy.sizes, dtype=np.int64)
     moves = np.ascontiguousarray(schedule.moves, dtype=np.uint64)
-    played = int(replay(moves, g.indptr, g.indices, g.weights, sizes, state, computed, counts, tally))
+    once = not schedule.rules.recomputation
+    played = int(replay(moves, g.indptr, g.indices, g.weights, sizes, state, computed, counts, tally, once))
     if played < len(moves):
-        raise _refusal(g, hierarchy, HierarchyMove.unpack(int(moves[played])), played, state, counts[2])
+        move = HierarchyMove.unpack(int(moves[played]))
+        again = once and move.op is Op.COMPUTE and move.vertex < g.num_vertices and computed[move.vertex]
+        raise _refusal(g, hierarchy, move, played, state, counts[2], bool(again))
     missing = np.flatnonzero(g.is_output & (state & slow == 0))
     if len(missing):
         raise IncompleteScheduleError(int(missing[0]), len(missing))
@@ -243,6 +322,7 @@ def _refusal(
     index: int,
     state: NDArray[np.uint64],
     used: NDArray[np.int64],
+    again: bool,
 ) -> IllegalMoveError:
     """Why the kernel stopped at a move, read off the state that it left."""
     op, level, v = move
@@ -266,6 +346,8 @@ def _refusal(
         return error(Reason.IS_SOURCE, f"{v} is a source: it cannot be computed", v)
     if op in (Op.COMPUTE, Op.LOAD) and here:
         return error(Reason.ALREADY_RED, f"{v} is in level {level} already", v)
+    if again:
+        return error(Reason.ALREADY_COMPUTED, f"{v} has been computed before, which one-shot rules forbid", v)
     if op is Op.COMPUTE:
         absent = [u for u in sorted(g.preds(v).tolist()) if not int(state[u]) & 1]
         if absent:

@@ -24,11 +24,13 @@ def replay(
     computed: NDArray[np.bool_],
     counts: NDArray[np.int64],
     tally: NDArray[np.int64],
+    once: bool,
 ) -> int:
     """Play moves; the index of the first illegal one, or their number. An illegal move changes nothing.
 
     Bit i - 1 of a vertex's state says that it is in level i, the bit after the last level that it is in slow
-    memory. Rows of `counts` are loads, stores, words in use and the peak; `tally` is computes and recomputes.
+    memory. `once` forbids to compute a vertex again. Rows of `counts` are loads, stores, words in use and the
+    peak; `tally` is computes and recomputes.
     """
     n, k = len(indptr) - 1, len(sizes)
     one = np.uint64(1)
@@ -68,7 +70,7 @@ def replay(
                     return i
                 counts[_LOADS, level - 1] += w
             else:
-                if indptr[v] == indptr[v + 1]:
+                if indptr[v] == indptr[v + 1] or (once and computed[v]):
                     return i
                 for e in range(indptr[v], indptr[v + 1]):
                     if not state[indices[e]] & one:

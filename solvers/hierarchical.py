@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from pebble.cdag import CDAG
-from pebble.hierarchy import Hierarchy
+from pebble.hierarchy import Hierarchy, plain_rules
 from pebble.instance import Instance
 from pebble.result import Bound
+from pebble.rules import Rules
 from solvers.bounding import best_bound
 
 __all__ = ["hierarchy_bounds"]
 
 
-def hierarchy_bounds(cdag: CDAG, hierarchy: Hierarchy) -> list[Bound]:
+def hierarchy_bounds(cdag: CDAG, hierarchy: Hierarchy, rules: Rules | str = "hong-kung") -> list[Bound]:
     """A lower bound on the words that move between each level and the next slower one.
 
     Parameters
     ----------
     cdag : CDAG
     hierarchy : Hierarchy
+    rules : Rules or str
+        ``hong-kung`` or ``one-shot``.
 
     Returns
     -------
     list of Bound
         One per level, in words. Their sum at the levels' costs bounds the total cost.
+
+    Raises
+    ------
+    UnsupportedInstanceError
+        Other rules.
 
     Notes
     -----
@@ -36,6 +44,8 @@ def hierarchy_bounds(cdag: CDAG, hierarchy: Hierarchy) -> list[Bound]:
     >>> [b.value >= 48 for b in hierarchy_bounds(matmul(4, 4, 4), Hierarchy((8, 24)))]
     [True, True]
     """
+    chosen = plain_rules(rules)
     return [
-        best_bound(Instance(cdag, hierarchy.capacity(level))) for level in range(1, hierarchy.num_levels + 1)
+        best_bound(Instance(cdag, hierarchy.capacity(level), chosen))
+        for level in range(1, hierarchy.num_levels + 1)
     ]

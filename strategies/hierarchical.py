@@ -1,126 +1,308 @@
-"""Players for several levels of memory: Belady level by level, and tile programs inside tile programs."""
+"""Players for several levels of memory: Belady level by level, programs in programs, loops in loops."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pebble.cdag import CDAG
 from pebble.errors import UnsupportedInstanceError
-from pebble.hierarchy import Hierarchy, HierarchySchedule, verify_hierarchy
+from pebble.hierarchy import Hierarchy, HierarchySchedule, plain_rules
 from pebble.instance import Instance
-from pebble.moves import Op, unpack_arrays
+from pebble.moves import Op, move_dtype, unpack_arrays
+from pebble.referee import verify
 from pebble.result import Limit
+from pebble.rules import Rules
 from pebble.schedule import Schedule
+from strategies.catalog import REGISTRY
+from strategies.hierarchical_filling import add_levels
+from strategies.hierarchical_nests import Budget, Search, Space
+from strategies.hierarchical_products import product_spaces
+from strategies.hierarchical_sweeps import sweep_spaces
 from strategies.playing import parse_strategy, play
-from strategies.replaying import replay
+from strategies.replaying import prepare, replay
 
-__all__ = ["add_levels", "play_hierarchy"]
+__all__ = ["add_levels", "check_hierarchy_spec", "play_hierarchy"]
+
+# Without a limit the search for blocks prices choices until they have replayed so many edges.
+_EDGES = 30_000_000
+_FEWEST, _MOST = 12, 600
+# On graphs of more edges `auto` tries no strategy in another.
+_MANY_EDGES = 300_000
+# So many of the best are taken further: strategies put into each other, nests searched.
+_BEST = 2
+# Schedules of at most so many moves are kept: `auto` asks for them more than once.
+_KEPT = 1_000_000
+# The share of the budget that the first descents may spend, before the best of them go on.
+_FIRST = 0.6
+# The share of a time limit that nests have in `auto`, and the strategies that are not tried there.
+_NESTED = 0.7
+_LEFT_OUT = ("auto", "lru", "fifo", "random")
 
 
 def play_hierarchy(
-    spec: str, cdag: CDAG, hierarchy: Hierarchy, *, limit: Limit | None = None, seed: int = 0
+    spec: str,
+    cdag: CDAG,
+    hierarchy: Hierarchy,
+    *,
+    rules: Rules | str = "hong-kung",
+    limit: Limit | None = None,
+    seed: int = 0,
 ) -> HierarchySchedule:
     """Play a graph on several levels of memory.
 
     Parameters
     ----------
     spec : str
-        A strategy, which plays level 1; each further level keeps what it is asked for by Belady's rule. Or
-        ``outer/inner``: the outer strategy plays the largest level, all of it, three quarters or half, and
-        what it computes between its loads, one such run or several together, is done in the order in which
-        the inner strategy, of level 1, does it. How many runs go together is tried in powers of two, up to
-        the inner strategy alone; the schedule of least total cost is kept.
+        ``auto``, the best of all that follows. ``nested``: loops over blocks in loops over blocks, level by
+        level, for the families that have them. A strategy, which plays level 1; each further level keeps what
+        it is asked for by Belady's rule. ``outer/inner``, or one strategy per level such as ``A/B/C``: the
+        last plays level 1, the others the largest levels, all of it, three quarters or half; what an outer
+        one computes between its loads, one such run or several together, is done in the order in which the
+        inner ones do it. How many runs go together is tried in powers of two, up to the inner order alone;
+        the schedule of least total cost is kept.
     cdag : CDAG
     hierarchy : Hierarchy
+    rules : Rules or str
+        ``hong-kung`` or ``one-shot``.
     limit : Limit, optional
-        Passed on to the strategies.
+        Passed on to the strategies; its time in seconds, or its nodes, end the search for blocks too.
     seed : int
 
     Returns
     -------
     HierarchySchedule
-        For ``outer/inner``, `info` has the outer strategy's words and the number of runs together.
+        Its claim is its total cost. `info` says what was chosen: the blocks of ``nested``, for
+        ``outer/inner`` the words and the number of runs together; for ``auto`` the player.
 
     Raises
     ------
     InfeasibleInstanceError
         Level 1 is below the graph's least M.
     UnsupportedInstanceError
-        A strategy does not play this graph with that many words.
+        A strategy does not play this graph with that many words; the family has no nests; there are more
+        strategies than levels; the rules are others.
 
     Notes
     -----
     Belady (1966) is optimal for the reads of one level; that levels are filled one after the other is a
     heuristic. The strategies' time, then O(k T log T) for T moves and k levels; for ``outer/inner`` times the
-    logarithm of the number of runs.
+    logarithm of the number of runs, for ``nested`` times the choices of blocks.
 
     Examples
     --------
     >>> from graphs.linear_algebra import matmul
-    >>> s = play_hierarchy("belady", matmul(4, 4, 4), Hierarchy((8, 24), costs=(1, 10)))
-    >>> verify_hierarchy(s).peak
-    (8, 16)
+    >>> s = play_hierarchy("nested", matmul(4, 4, 4), Hierarchy((8, 24), costs=(1, 10)))
+    >>> s.claim
+    560
     """
-    Instance(cdag, hierarchy.sizes[0]).require_feasible()
-    outer, slash, inner = spec.partition("/")
-    if not slash:
-        return add_levels(
-            play(spec, Instance(cdag, hierarchy.sizes[0]), limit=limit, seed=seed), hierarchy, spec
-        )
-    if not outer or not inner or "/" in inner:
+    plain = plain_rules(rules)
+    check_hierarchy_spec(spec)
+    instance = Instance(cdag, hierarchy.sizes[0], plain)
+    instance.require_feasible()
+    player = _Player(instance, hierarchy, limit or Limit(), seed)
+    if spec == "auto":
+        return player.auto()
+    if spec == "nested":
+        return player.nested()
+    parts = spec.split("/")
+    return player.alone(spec) if len(parts) == 1 else player.inside(parts)
+
+
+def check_hierarchy_spec(spec: str) -> None:
+    """Raise unless a text is ``auto``, ``nested``, or strategies with slashes between.
+
+    Raises
+    ------
+    UnknownNameError, UnsupportedInstanceError
+    """
+    if spec in ("auto", "nested"):
+        return
+    parts = spec.split("/")
+    if not all(parts):
         raise UnsupportedInstanceError(f"'{spec}': write one strategy, or outer/inner")
-    fine = play(inner, Instance(cdag, hierarchy.sizes[0]), limit=limit, seed=seed)
-    best = add_levels(fine, hierarchy, spec, {"outer_M": 0, "runs": 0})
-    least = verify_hierarchy(best).total
-    for words in _outer_sizes(outer, cdag, hierarchy):
-        coarse = play(outer, Instance(cdag, words), limit=limit, seed=seed)
-        for together, order in _nested_orders(coarse, fine):
-            replayed = replay(fine.instance, order, "belady", seed)
-            played = add_levels(replayed, hierarchy, spec, {"outer_M": words, "runs": together})
-            total = verify_hierarchy(played).total
-            if total < least:
-                best, least = played, total
-    return best
+    for part in parts:
+        parse_strategy(part)
 
 
-def _outer_sizes(outer: str, cdag: CDAG, hierarchy: Hierarchy) -> list[int]:
-    """The words that the outer strategy may plan with: what it leaves is room for several runs at once."""
-    largest = hierarchy.sizes[-1]
-    strategy, _ = parse_strategy(outer)
-    least = (
-        strategy.least_M(Instance(cdag, largest)) if strategy.supports(Instance(cdag, largest)) is None else 0
-    )
-    return [M for M in dict.fromkeys((largest, 3 * largest // 4, largest // 2)) if largest == M or least <= M]
+class _Player:
+    """One graph, its levels, and the time there is."""
+
+    def __init__(self, instance: Instance, hierarchy: Hierarchy, limit: Limit, seed: int) -> None:
+        self.instance = instance
+        self.hierarchy = hierarchy
+        self.limit = limit
+        self.seed = seed
+        self.start = time.monotonic()
+        self._played: dict[tuple[str, int], Schedule] = {}
+
+    def within(self, share: float) -> Limit:
+        """The limit, with a share of the time that is left."""
+        if self.limit.time is None:
+            return self.limit
+        return replace(self.limit, time=share * max(0.0, self.limit.time - (time.monotonic() - self.start)))
+
+    @property
+    def left(self) -> Limit:
+        """The limit, with the time that is left."""
+        return self.within(1.0)
+
+    @property
+    def has_time(self) -> bool:
+        """Whether anything further should be tried."""
+        return self.left.time != 0.0
+
+    def on(self, level: int, share: float = 1.0) -> Instance:
+        """The game of two levels with the words of one of these, or a share of them."""
+        return self.instance.with_memory(int(share * self.hierarchy.sizes[level - 1]))
+
+    def play(self, spec: str, instance: Instance, share: float = 1.0) -> Schedule:
+        """A strategy on two levels, played once, within a share of the time that is left."""
+        known = self._played.get((spec, instance.M))
+        if known is None:
+            known = play(spec, instance, limit=self.within(share), seed=self.seed)
+            if len(known) <= _KEPT:
+                self._played[spec, instance.M] = known
+        return known
+
+    def alone(self, spec: str, share: float = 1.0) -> HierarchySchedule:
+        """A strategy on level 1, Belady's rule above, within a share of the time that is left."""
+        return add_levels(self.play(spec, self.instance, share), self.hierarchy, spec)
+
+    def _spaces(self) -> list[Space]:
+        """The nests that the graph has."""
+        g, sizes = self.instance.cdag, self.hierarchy.sizes
+        return product_spaces(g, sizes) + sweep_spaces(g, sizes)
+
+    def nested(self, share: float = 1.0) -> HierarchySchedule:
+        """The best nest of loops that the search finds within a share of the time that is left."""
+        g = self.instance.cdag
+        spaces = self._spaces()
+        if not spaces:
+            raise UnsupportedInstanceError(
+                f"{g.name} has no loops in loops: there are some for products, attention without masks, fft, "
+                "stencils, grids and pyramids"
+            )
+        nodes, seconds = self.limit.nodes, self.within(share).time
+        if nodes is None and seconds is None:
+            nodes = max(_FEWEST, min(_MOST, _EDGES // max(1, g.num_edges)))
+        budget = Budget(nodes, seconds)
+        searches = [
+            Search(space, lambda order: _claim(self._quick(order)), budget, self.seed) for space in spaces
+        ]
+        for number, search in enumerate(searches, 1):
+            budget.until = _FIRST * number / len(searches)
+            search.start()
+        found = sorted((s for s in searches if s.best is not None), key=lambda search: search.least)
+        for number, search in enumerate(found[:_BEST], 1):
+            budget.until = _FIRST + (1 - _FIRST) * number / min(_BEST, len(found))
+            search.go_on()
+        best = min(found, key=lambda search: search.least)
+        assert best.best is not None
+        order = best.space.order(best.best)
+        quick = self._quick(order)
+        thorough = add_levels(replay(self.instance, order, seed=self.seed), self.hierarchy)
+        return replace(min(quick, thorough, key=_claim), producer="nested", info=dict(best.best))
+
+    def _quick(self, order: NDArray[np.int64]) -> HierarchySchedule:
+        """An order replayed once."""
+        instance = self.instance
+        plan = prepare(instance.cdag, order, instance.rules)
+        moves = np.empty(plan.most_moves, dtype=move_dtype(instance.cdag.num_vertices))
+        _, moves = plan.run(instance.M, seed=self.seed, moves=moves, thorough=False)
+        return add_levels(Schedule(instance, moves, seed=self.seed), self.hierarchy)
+
+    def inside(self, parts: list[str]) -> HierarchySchedule:
+        """Strategies in strategies: the first plays the largest level, the last plays level 1."""
+        levels = self.hierarchy.num_levels
+        spec = "/".join(parts)
+        if len(parts) > levels:
+            raise UnsupportedInstanceError(
+                f"'{spec}' names {len(parts)} strategies: there are {levels} levels, give at most one each"
+            )
+        fine = self.play(parts[-1], self.instance)
+        best = add_levels(fine, self.hierarchy, spec, {"outer_M": 0, "runs": 0})
+        order = fine.order()
+        # From the innermost of the outer strategies to the outermost, each around the best order so far.
+        for place in range(len(parts) - 2, -1, -1):
+            inner = order
+            for coarse in self._coarse(parts[place], levels - place):
+                for together, runs in _nested_orders(coarse, inner):
+                    schedule = replay(self.instance, runs, seed=self.seed)
+                    info = {"outer_M": coarse.instance.M, "runs": together}
+                    played = add_levels(schedule, self.hierarchy, spec, info)
+                    if _claim(played) < _claim(best):
+                        best, order = played, runs
+                    if not self.has_time:
+                        return best
+        return best
+
+    def _coarse(self, spec: str, level: int) -> Iterator[Schedule]:
+        """The strategy with the words of a level, and with fewer: what it leaves is room for several runs."""
+        strategy, _ = parse_strategy(spec)
+        whole = self.on(level)
+        least = strategy.least_M(whole) if strategy.supports(whole) is None else 0
+        seen = set()
+        for share in (1.0, 0.75, 0.5):
+            instance = self.on(level, share)
+            if instance.M not in seen and (share == 1.0 or least <= instance.M):
+                seen.add(instance.M)
+                yield self.play(spec, instance)
+
+    def auto(self) -> HierarchySchedule:
+        """The best of the nest of loops, the strategies alone, and the best of them in each other."""
+        names = [name for name in REGISTRY.names() if self._takes_part(name)]
+        made: list[HierarchySchedule] = []
+
+        def keep(make: Callable[[], HierarchySchedule]) -> None:
+            # Third parties' strategies may refuse what they said they support: the others stand.
+            if not made or self.has_time:
+                with contextlib.suppress(UnsupportedInstanceError):
+                    made.append(make())
+
+        if self._spaces():
+            keep(partial(self.nested, _NESTED))
+        for number, name in enumerate(names):
+            # A strategy may search till its limit: the others come after it, and the pairs after them.
+            keep(partial(self.alone, name, 1 / (len(names) - number + 1)))
+        alone = sorted((schedule for schedule in made if schedule.producer in names), key=_claim)
+        inner = [schedule.producer for schedule in alone[:_BEST]]
+        if self.instance.cdag.num_edges <= _MANY_EDGES and self.hierarchy.num_levels > 1:
+            for outer in self._best_outside(names):
+                for name in inner:
+                    keep(partial(self.inside, [outer, name]))
+        best = min(made, key=_claim)
+        return replace(best, producer="auto", info={"from": best.producer, **best.info, "tried": len(made)})
+
+    def _takes_part(self, name: str) -> bool:
+        """Whether `auto` lets a strategy play: it is none of the weak ones, and it can."""
+        if name in _LEFT_OUT or not REGISTRY.info(name).available:
+            return False
+        strategy = REGISTRY.get(name)
+        return strategy.supports(self.instance) is None and strategy.least_M(self.instance) <= self.instance.M
+
+    def _best_outside(self, names: list[str]) -> list[str]:
+        """The strategies that move the fewest words with those of the largest level."""
+        whole = self.on(self.hierarchy.num_levels)
+        costs = []
+        for name in names:
+            if self.has_time:
+                costs.append((verify(self.play(name, whole, 1 / (len(names) + 1))).io, name))
+        return [name for _, name in sorted(costs)[:_BEST]]
 
 
-def add_levels(
-    schedule: Schedule, hierarchy: Hierarchy, producer: str = "", info: dict[str, object] | None = None
-) -> HierarchySchedule:
-    """A schedule of level 1 with the moves of all further levels, each by Belady's rule.
-
-    Raises UnsupportedInstanceError if the schedule is for more words than level 1 has, or under other rules
-    than ``hong-kung`` and ``one-shot``.
-    """
-    from strategies.hierarchical_kernels import add_level
-
-    instance = schedule.instance
-    if hierarchy.sizes[0] < instance.M or not instance.is_plain:
-        raise UnsupportedInstanceError(
-            f"the schedule is for M={instance.M} and {instance.rules}: level 1 has {hierarchy.sizes[0]} "
-            "words, and several levels are played under hong-kung or one-shot"
-        )
-    g = instance.cdag
-    ops, vertices = unpack_arrays(schedule.moves)
-    codes = vertices.astype(np.uint64) << np.uint64(8) | np.uint64(1 << 2) | ops.astype(np.uint64)
-    for level in range(2, hierarchy.num_levels + 1):
-        codes = add_level(codes, level, hierarchy.sizes[level - 1], g.weights, g.is_output, g.is_source)
-    return HierarchySchedule(g, hierarchy, codes, producer or schedule.producer, info or dict(schedule.info))
+def _claim(schedule: HierarchySchedule | Schedule) -> int:
+    assert schedule.claim is not None
+    return schedule.claim
 
 
-def _nested_orders(coarse: Schedule, fine: Schedule) -> Iterator[tuple[int, NDArray[np.int64]]]:
+def _nested_orders(coarse: Schedule, inner: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Orders of computes: the outer schedule's runs of computes, some together, each in the inner order.
 
     A run ends where the outer schedule loads. Predecessors are in an earlier run, or in the same one and then
@@ -132,7 +314,6 @@ def _nested_orders(coarse: Schedule, fine: Schedule) -> Iterator[tuple[int, NDAr
     loads = np.cumsum(ops == Op.LOAD)[computing]
     run = np.cumsum(np.diff(loads, prepend=loads[:1]) > 0)
     rank = np.full(coarse.instance.cdag.num_vertices, -1, dtype=np.int64)
-    inner = fine.order()
     rank[inner[::-1]] = np.arange(len(inner))[::-1]
     together = 1
     number = int(run[-1]) + 1 if len(run) else 1

@@ -20,6 +20,12 @@ def _pack(op: int, level: int, v: int) -> Any:
 
 
 @numba.njit(cache=True, nogil=True)
+def _is_current(entry: Any, resident: NDArray[np.bool_], read_next: NDArray[np.int64]) -> bool:
+    place, v = entry
+    return bool(resident[v]) and read_next[v] == -place
+
+
+@numba.njit(cache=True, nogil=True)
 def add_level(
     codes: NDArray[np.uint64],
     level: int,
@@ -27,11 +33,14 @@ def add_level(
     weights: NDArray[np.int64] | None,
     is_output: NDArray[np.bool_],
     is_source: NDArray[np.bool_],
+    dirty_factor: float,
 ) -> NDArray[np.uint64]:
     """The moves with those of `level` among them, given the moves of all faster levels.
 
     What the level above loads and stores is what this one is asked for. Of the values that will be read
-    again, the one read last makes room; it is written to the next level once, unless it came from there.
+    again, the one read last makes room; it is written to the next level once, unless it came from there. One
+    that has to be written makes room only if its next reading is `dirty_factor` times as far as that of one
+    that need not be.
     """
     n, count = len(is_output), len(codes)
     # For each access, the next one of the same vertex: its place, and whether it reads.
@@ -51,7 +60,8 @@ def add_level(
     below = is_source.copy()
     read_next = np.full(n, -1, dtype=np.int64)
     used = np.int64(0)
-    farthest = [(np.int64(0), np.int64(0)) for _ in range(0)]
+    clean = [(np.int64(0), np.int64(0)) for _ in range(0)]
+    dirty = [(np.int64(0), np.int64(0)) for _ in range(0)]
     for i in range(count):
         op = np.int64(codes[i] & np.uint64(3))
         if np.int64(codes[i] >> np.uint64(2) & np.uint64(63)) != level - 1 or op > _STORE:
@@ -62,9 +72,15 @@ def add_level(
         w = np.int64(1) if weights is None else weights[v]
         if not resident[v]:
             while used + w > M:
-                place, u = heapq.heappop(farthest)
-                if not resident[u] or read_next[u] != -place:
-                    continue
+                while len(clean) and not _is_current(clean[0], resident, read_next):
+                    heapq.heappop(clean)
+                while len(dirty) and not _is_current(dirty[0], resident, read_next):
+                    heapq.heappop(dirty)
+                far_clean = -clean[0][0] - i if len(clean) else np.int64(0)
+                if len(dirty) and -dirty[0][0] - i > dirty_factor * far_clean:
+                    _, u = heapq.heappop(dirty)
+                else:
+                    _, u = heapq.heappop(clean)
                 if not below[u]:
                     out[size] = _pack(_STORE, level, u)
                     size += 1
@@ -83,7 +99,7 @@ def add_level(
         after = following[i]
         if after >= 0 and np.int64(codes[after] & np.uint64(3)) == _LOAD:
             read_next[v] = after
-            heapq.heappush(farthest, (-after, v))
+            heapq.heappush(clean if below[v] else dirty, (-after, v))
             continue
         # Nothing reads it before it is written anew, if ever.
         if after < 0 and is_output[v] and not below[v]:

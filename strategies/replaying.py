@@ -75,17 +75,24 @@ class Plan:
         return 2 * (len(self.after_use) - self.first_use) + 3 * (len(self.steps) - self.first_step)
 
     def run(
-        self, M: int, policy: str = "belady", seed: int = 0, moves: NDArray[Any] | None = None
+        self,
+        M: int,
+        policy: str = "belady",
+        seed: int = 0,
+        moves: NDArray[Any] | None = None,
+        *,
+        thorough: bool = True,
     ) -> tuple[int, NDArray[Any]]:
         """Replay within M words: the I/O in words, and the moves if an array to write them to is given.
 
-        `M` must reach the graph's least M; that is not checked here. See `replay` for the policies.
+        `M` must reach the graph's least M; that is not checked here. See `replay` for the policies; unless it
+        is `thorough`, ``belady`` takes the one ratio that is mostly the best.
         """
         if policy == "belady":
             variants = [(_DIRTY_FACTOR, True)]
-            if len(self.after_use) <= _SHORT:
+            if thorough and len(self.after_use) <= _SHORT:
                 variants += [(factor, True) for factor in _OTHER_FACTORS]
-            if self.repeats:
+            if thorough and self.repeats:
                 variants += [(factor, False) for factor, _ in variants]
             if len(variants) > 1:
                 costs = [self._run(M, policy, seed, None, *variant)[0] for variant in variants]

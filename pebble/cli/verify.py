@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any
 
 import typer
@@ -9,12 +10,15 @@ import typer
 from pebble.cli.arguments import JsonOption, QuietOption, load_graph
 from pebble.cli.output import note, print_json, print_pairs
 
-__all__ = ["verify"]
+__all__ = ["named_graph", "verify"]
 
 
 def verify(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A schedule file, as `pebble play -o` writes it.")
+        str,
+        typer.Argument(
+            metavar="FILE", help="A schedule file, as `pebble play -o` or `pebble hierarchy -o` writes it."
+        ),
     ],
     graph: Annotated[
         str | None,
@@ -25,21 +29,26 @@ def verify(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Replay a schedule move by move; the first broken rule otherwise.
+    """Replay a schedule move by move, also one of several levels; the first broken rule otherwise.
 
     Exit code 0 if it is legal and costs what it claims, else 1.
     """
+    from pebble.cli.levels import verify_levels
     from pebble.errors import IllegalMoveError, IncompleteScheduleError
+    from pebble.formats.hierarchy_file import is_hierarchy_file
     from pebble.formats.schedule_file import read_header
     from pebble.referee import verify as referee
     from pebble.schedule import Schedule
 
+    if file != "-" and os.path.isfile(file) and is_hierarchy_file(file):
+        verify_levels(file, graph, as_json)
+        return
     header = read_header(file)
     cdag = None
     if graph is not None:
         cdag = load_graph(graph).cdag
     elif not header.embedded:
-        cdag = load_graph(_named_graph(file, header.graph)).cdag
+        cdag = load_graph(named_graph(file, header.graph)).cdag
     schedule = Schedule.load(file, cdag)
     document: dict[str, Any] = {
         "file": file,
@@ -91,7 +100,7 @@ _NAMES = {
 }
 
 
-def _named_graph(file: str, name: str) -> str:
+def named_graph(file: str, name: str) -> str:
     """The spec in a schedule file's header; FormatError if the file names none."""
     from pebble.errors import FormatError
 

@@ -10,6 +10,7 @@ from pebble.errors import FormatError
 from pebble.formats.assembling import numbered_lines
 from pebble.formats.protocol import GraphFormat
 from pebble.formats.schedule_header import FORMAT as SCHEDULE
+from pebble.formats.schedule_header import LEVELS_FORMAT as LEVELS
 from pebble.registry import Registry
 
 __all__ = ["REGISTRY", "detect", "format_of_name", "suffix"]
@@ -82,6 +83,10 @@ def detect(data: bytes, file: str) -> tuple[str, bool]:
         The file is binary, or a schedule.
     """
     head = data[:_HEAD].removeprefix(_BOM).lstrip()
+    if head.startswith(LEVELS.encode()):
+        raise FormatError(
+            file, "this is a schedule of several levels, not a graph: 'pebble verify' referees it", 1
+        )
     if head.startswith(SCHEDULE.encode()):
         raise FormatError(file, "this is a schedule, not a graph: 'pebble verify' referees it", 1)
     for name, sign in _SIGNS:

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
 from pebble.errors import FormatError, UnknownNameError
 from pebble.rules import Rules
 
-__all__ = ["FORMAT", "SECTIONS", "VERSION", "Header", "Reader", "parse_header"]
+__all__ = [
+    "FORMAT",
+    "LEVELS_FORMAT",
+    "SECTIONS",
+    "VERSION",
+    "Header",
+    "Keys",
+    "Reader",
+    "parse_header",
+    "read_keys",
+]
 
 FORMAT = "red-blue-pebble schedule"
+LEVELS_FORMAT = "red-blue-pebble hierarchy schedule"
 VERSION = 1
 SECTIONS = ("edges", "weights", "outputs", "labels", "moves")
 
@@ -120,14 +131,85 @@ class Reader:
         return FormatError(self.name, message, self.line if line is None else line)
 
 
-def parse_header(reader: Reader) -> Header:
-    """Read the header, up to its blank line; FormatError names the line that is damaged."""
+class Keys:
+    """The ``key: value`` lines of a header: the texts, the line of each, and what they must be."""
+
+    def __init__(self, reader: Reader, values: dict[str, str], lines: dict[str, int]) -> None:
+        self.reader = reader
+        self.values = values
+        self.lines = lines
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    def error(self, key: str, message: str) -> FormatError:
+        """The error for the line of a key."""
+        return self.reader.error(message, self.lines[key])
+
+    def text(self, key: str) -> str:
+        """The value, empty if the key is not there."""
+        return self.values.get(key, "")
+
+    def integer(self, key: str, least: int | None) -> int:
+        """A whole number, of at least `least` and within reason unless that is None."""
+        return self._integer(key, self.values[key], least)
+
+    def integers(self, key: str, least: int) -> tuple[int, ...]:
+        """Whole numbers with commas between."""
+        return tuple(self._integer(key, part.strip(), least) for part in self.values[key].split(","))
+
+    def _integer(self, key: str, text: str, least: int | None) -> int:
+        if not _INTEGER.match(text):
+            raise self.error(key, f"{key} '{text[:40]}' is no whole number")
+        number = int(text)
+        if least is not None and not least <= number <= _LARGEST:
+            raise self.error(key, f"{key} {number} is out of range")
+        return number
+
+    def rules(self) -> Rules:
+        """The rule set, ``hong-kung`` if it is not named."""
+        try:
+            return Rules.named(self.values.get("rules", "hong-kung"))
+        except UnknownNameError as error:
+            raise self.error("rules", str(error)) from None
+
+    def digest(self) -> str:
+        """The 64 digits of the graph's digest."""
+        digest = self.values["digest"].removeprefix("sha256:")
+        if not re.fullmatch(r"[0-9a-f]{64}", digest):
+            raise self.error("digest", "digest is not 'sha256:' and 64 hexadecimal digits")
+        return digest
+
+    def embedded(self) -> bool:
+        """Whether the file holds its graph."""
+        if self.values.get("embedded", "no") not in ("yes", "no"):
+            raise self.error("embedded", "embedded must be 'yes' or 'no'")
+        return self.values.get("embedded") == "yes"
+
+    def info(self) -> dict[str, Any]:
+        """The producer's notes."""
+        try:
+            info = json.loads(self.values.get("info", "{}"))
+        except (ValueError, RecursionError):
+            raise self.error("info", "info is no JSON object") from None
+        if not isinstance(info, dict):
+            raise self.error("info", "info is no JSON object")
+        return info
+
+
+def read_keys(
+    reader: Reader, required: Sequence[str], optional: Sequence[str], *, form: str = FORMAT
+) -> Keys:
+    """Read a header of the format `form` to its blank line; FormatError names the line that is damaged."""
     first = reader.header_line()
     if not first:
         raise FormatError(reader.name, "the file is empty")
-    if not first.startswith(FORMAT.encode()):
-        raise reader.error(f"this is no schedule file: the first line must be '{FORMAT} {VERSION}'")
-    version = first[len(FORMAT) :].strip()
+    if not first.startswith(form.encode()):
+        what = form.removeprefix("red-blue-pebble ")
+        if first.startswith(LEVELS_FORMAT.encode()):
+            raise reader.error("this is a schedule of several levels: 'pebble verify' referees it")
+        raise reader.error(f"this is no {what} file: the first line must be '{form} {VERSION}'")
+    version = first[len(form) :].strip()
     if version != str(VERSION).encode():
         shown = version[:20].decode("utf-8", errors="backslashreplace")
         raise reader.error(f"format version '{shown}' is not known, this program reads version {VERSION}")
@@ -143,56 +225,37 @@ def parse_header(reader: Reader) -> Header:
         key, colon, value = text.partition(":")
         if not colon:
             raise reader.error(f"'{text[:40]}' is no 'key: value' (a blank line ends the header)")
-        if key not in _REQUIRED and key not in _OPTIONAL:
-            known = ", ".join(_REQUIRED + _OPTIONAL)
+        if key not in required and key not in optional:
+            known = ", ".join((*required, *optional))
             raise reader.error(f"unknown key '{key[:40]}' (keys: {known})")
         if key in values:
             raise reader.error(f"'{key}' is given twice")
         values[key], lines[key] = value.strip(), reader.line
-    absent = [key for key in _REQUIRED if key not in values]
+    absent = [key for key in required if key not in values]
     if absent:
         raise reader.error(f"the header ends without '{absent[0]}'")
+    return Keys(reader, values, lines)
 
-    def integer(key: str, least: int | None) -> int:
-        if not _INTEGER.match(values[key]):
-            raise reader.error(f"{key} '{values[key][:40]}' is no whole number", lines[key])
-        number = int(values[key])
-        if least is not None and not least <= number <= _LARGEST:
-            raise reader.error(f"{key} {number} is out of range", lines[key])
-        return number
 
-    try:
-        rules = Rules.named(values["rules"])
-    except UnknownNameError as error:
-        raise reader.error(str(error), lines["rules"]) from None
-    words = values.get("red_at_start", "").split()
+def parse_header(reader: Reader) -> Header:
+    """Read the header, up to its blank line; FormatError names the line that is damaged."""
+    keys = read_keys(reader, _REQUIRED, _OPTIONAL)
+    words = keys.text("red_at_start").split()
     if not all(_INTEGER.match(word) and 0 <= int(word) <= _LARGEST for word in words):
-        raise reader.error("red_at_start is no list of vertex ids", lines["red_at_start"])
-    red = tuple(map(int, words))
-    digest = values["digest"].removeprefix("sha256:")
-    if not re.fullmatch(r"[0-9a-f]{64}", digest):
-        raise reader.error("digest is not 'sha256:' and 64 hexadecimal digits", lines["digest"])
-    if values.get("embedded", "no") not in ("yes", "no"):
-        raise reader.error("embedded must be 'yes' or 'no'", lines["embedded"])
-    try:
-        info = json.loads(values.get("info", "{}"))
-    except (ValueError, RecursionError):
-        raise reader.error("info is no JSON object", lines["info"]) from None
-    if not isinstance(info, dict):
-        raise reader.error("info is no JSON object", lines["info"])
+        raise keys.error("red_at_start", "red_at_start is no list of vertex ids")
     return Header(
-        graph=values["graph"],
-        digest=digest,
-        num_vertices=integer("num_vertices", 0),
-        num_edges=integer("num_edges", 0),
-        M=integer("M", 1),
-        rules=rules,
-        num_moves=integer("moves", 0),
-        red_at_start=red,
-        producer=values.get("producer", ""),
-        seed=integer("seed", None) if "seed" in values else 0,
-        claim=integer("claim", 0) if "claim" in values else None,
-        info=info,
-        embedded=values.get("embedded") == "yes",
-        lines=lines,
+        rules=keys.rules(),
+        red_at_start=tuple(map(int, words)),
+        digest=keys.digest(),
+        embedded=keys.embedded(),
+        info=keys.info(),
+        graph=keys.text("graph"),
+        num_vertices=keys.integer("num_vertices", 0),
+        num_edges=keys.integer("num_edges", 0),
+        M=keys.integer("M", 1),
+        num_moves=keys.integer("moves", 0),
+        producer=keys.text("producer"),
+        seed=keys.integer("seed", None) if "seed" in keys else 0,
+        claim=keys.integer("claim", 0) if "claim" in keys else None,
+        lines=keys.lines,
     )
