@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pebble import topology
 from pebble.errors import DuplicateEdgeWarning, InvalidCDAGError
+from pebble.labels import PackedLabels
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -163,9 +164,10 @@ class CDAG:
             )
         if not np.issubdtype(pairs.dtype, np.integer):
             raise InvalidCDAGError(f"edges must hold whole numbers, got {pairs.dtype}")
-        pairs = pairs.astype(np.int64, copy=False)
-        bad = np.flatnonzero((pairs < 0).any(axis=1) | (pairs >= n).any(axis=1))
-        if len(bad):
+        if pairs.dtype != np.int32:
+            pairs = pairs.astype(np.int64, copy=False)
+        if pairs.size and (int(pairs.min()) < 0 or int(pairs.max()) >= n):
+            bad = np.flatnonzero((pairs < 0).any(axis=1) | (pairs >= n).any(axis=1))
             u, v = pairs[bad[0]].tolist()
             who = u if not 0 <= u < n else v
             raise InvalidCDAGError(
@@ -175,28 +177,20 @@ class CDAG:
         if len(loops):
             v = int(pairs[loops[0], 0])
             raise InvalidCDAGError(f"vertex {v} has an edge to itself", (v,))
-        order = np.argsort(pairs[:, 1], kind="stable")
-        pairs = pairs[order]
-        _, first = np.unique(pairs[:, 1] * n + pairs[:, 0], return_index=True)
-        if len(first) < len(pairs):
-            repeated = np.ones(len(pairs), dtype=bool)
-            repeated[first] = False
-            u, v = pairs[np.flatnonzero(repeated)[0]].tolist()
+        indptr, indices, repeats = topology.predecessor_csr(pairs, n)
+        if repeats:
+            count, u, v = repeats
             warnings.warn(
-                f"{int(repeated.sum())} duplicate edge(s) merged, the first is ({u}, {v})",
+                f"{count} duplicate edge(s) merged, the first is ({u}, {v})",
                 DuplicateEdgeWarning,
                 stacklevel=2,
             )
-            pairs = pairs[~repeated]
-        index = np.int32 if max(n, len(pairs)) < 2**31 else np.int64
-        indptr = np.zeros(n + 1, dtype=index)
-        np.cumsum(np.bincount(pairs[:, 1], minlength=n), out=indptr[1:])
         cdag = cls(
             indptr=indptr,
-            indices=pairs[:, 0].astype(index),
+            indices=indices,
             weights=_check_weights(weights, n),
             further_outputs=np.empty(0, dtype=np.int64),
-            labels=None if labels is None else tuple(labels),
+            labels=labels if labels is None or isinstance(labels, PackedLabels) else tuple(labels),
             **_as_arrays(provenance),
         )
         if cdag.labels is not None and len(cdag.labels) != n:
@@ -271,7 +265,7 @@ class CDAG:
             indices=new[self.indices[take]].astype(self.indices.dtype),
             weights=None if self.weights is None else self.weights[old],
             further_outputs=np.sort(new[self.further_outputs]),
-            labels=None if self.labels is None else tuple(self.labels[i] for i in old.tolist()),
+            labels=_taken(self.labels, old),
             tensors={name: new[ids] for name, ids in self.tensors.items()},
             sums={},
             ops=None if self.ops is None else self.ops[old],
@@ -362,7 +356,7 @@ class CDAG:
     def ids_are_topological(self) -> bool:
         """Whether every predecessor has a lower id than its vertex."""
         # In slices, so that a graph of 10^8 edges needs no second copy of itself.
-        step = 1 << 22
+        step = 1 << 18
         for lo in range(0, self.num_vertices, step):
             hi = min(lo + step, self.num_vertices)
             row = self.indices[self.indptr[lo] : self.indptr[hi]]
@@ -443,6 +437,13 @@ class CDAG:
         return graph_svg(self) if self.num_vertices <= MOST_LAID_OUT else None
 
 
+def _taken(labels: Sequence[Hashable] | None, ids: NDArray[np.int64]) -> Sequence[Hashable] | None:
+    """The labels of these vertices."""
+    if labels is None or isinstance(labels, PackedLabels):
+        return labels if labels is None else labels.take(ids)
+    return tuple(labels[i] for i in ids.tolist())
+
+
 def _as_arrays(provenance: dict[str, Any]) -> dict[str, Any]:
     """The same fields with lists of ops, constants and tensor ids turned into arrays."""
     fields = dict(provenance)
@@ -460,6 +461,8 @@ def _check_weights(weights: ArrayLike | None, n: int) -> NDArray[np.int64] | Non
     array = np.asarray(weights)
     if array.shape != (n,):
         raise InvalidCDAGError(f"weights have shape {array.shape}, expected ({n},)")
+    if (array == 1).all():
+        return None
     if not np.issubdtype(array.dtype, np.integer) and not (array == np.floor(array)).all():
         raise InvalidCDAGError("weights must be whole numbers of words")
     words = array.astype(np.int64)
@@ -467,4 +470,4 @@ def _check_weights(weights: ArrayLike | None, n: int) -> NDArray[np.int64] | Non
     if len(low):
         v = int(low[0])
         raise InvalidCDAGError(f"vertex {v} weighs {words[v]} words: weights must be at least 1", (v,))
-    return None if (words == 1).all() else words
+    return words

@@ -11,7 +11,98 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["find_cycle", "generations", "reverse_csr", "topological_order"]
+__all__ = ["find_cycle", "generations", "predecessor_csr", "reverse_csr", "topological_order"]
+
+_EDGES_PER_BLOCK = 1 << 16
+
+
+def predecessor_csr(
+    pairs: NDArray[Any], n: int
+) -> tuple[NDArray[Any], NDArray[Any], tuple[int, int, int] | None]:
+    """Predecessor CSR of edges, each kept once; predecessors in the order in which their edges are given.
+
+    Parameters
+    ----------
+    pairs : ndarray of int32 or int64, shape (m, 2)
+        Edges (predecessor, vertex), in range.
+    n : int
+        Number of vertices.
+
+    Returns
+    -------
+    indptr, indices : ndarray of int32, or int64 where that is too small
+    repeats : tuple of int, or None
+        How many edges were dropped because they are given before, and the ends of the first of them.
+
+    Notes
+    -----
+    O(n + m log m). Some 16 bytes per edge besides the result, twice that where edges are given twice.
+    """
+    m = len(pairs)
+    index: type[Any] = np.int32 if max(n, m) < 2**31 else np.int64
+    targets = pairs[:, 1]
+    counts: NDArray[Any] = np.zeros(n + 1, dtype=index)
+    ascending, last = True, -1
+    for lo in range(0, m, _EDGES_PER_BLOCK):
+        block: NDArray[np.int64] = targets[lo : lo + _EDGES_PER_BLOCK].astype(np.int64)
+        np.add.at(counts[1:], block, 1)
+        ascending = ascending and last <= block[0] and bool((block[1:] >= block[:-1]).all())
+        last = int(block[-1])
+    indices = pairs[:, 0].astype(index)
+    if not ascending:
+        indices = indices[_stable_order(targets)]
+    owners: NDArray[Any] = np.repeat(np.arange(n, dtype=index), counts[1:])
+    if m and _any_twice(owners, indices, n):
+        twice = _given_before(owners, indices, n)
+        first = int(np.flatnonzero(twice)[0])
+        repeats = int(twice.sum()), int(indices[first]), int(owners[first])
+        np.subtract.at(counts[1:], owners[twice], 1)
+        return np.cumsum(counts, dtype=index), indices[~twice], repeats
+    return np.cumsum(counts, dtype=index), indices, None
+
+
+def _stable_order(keys: NDArray[Any]) -> NDArray[np.int64]:
+    """The order that sorts small whole numbers of at least 0, equal ones as they stand."""
+    m = len(keys)
+    if not m or m > 2**32 or int(keys.max()) >= 2**31:
+        return np.argsort(keys, kind="stable")
+    # Key and position in one number: sorted in place, which is quicker and takes half the memory.
+    order = np.empty(m, dtype=np.int64)
+    for lo in range(0, m, _EDGES_PER_BLOCK):
+        block = keys[lo : lo + _EDGES_PER_BLOCK].astype(np.int64)
+        order[lo : lo + len(block)] = block << 32 | np.arange(lo, lo + len(block))
+    order.sort()
+    order &= 2**32 - 1
+    return order
+
+
+def _edge_keys(owners: NDArray[Any], indices: NDArray[Any], n: int) -> NDArray[np.int64]:
+    """One number for each edge, the same for the same ends."""
+    keys = owners.astype(np.int64)
+    keys *= n
+    keys += indices
+    return keys
+
+
+def _any_twice(owners: NDArray[Any], indices: NDArray[Any], n: int) -> bool:
+    """Whether some edge is given twice, of edges sorted by owner."""
+    keys = _edge_keys(owners, indices, n)
+    if (keys[1:] > keys[:-1]).all():
+        return False
+    keys.sort()
+    return bool((keys[1:] == keys[:-1]).any())
+
+
+def _given_before(owners: NDArray[Any], indices: NDArray[Any], n: int) -> NDArray[np.bool_]:
+    """Which edges are given before."""
+    keys = _edge_keys(owners, indices, n)
+    order = np.argsort(keys, kind="stable")
+    before = np.zeros(len(keys), dtype=np.bool_)
+    for lo in range(1, len(keys), _EDGES_PER_BLOCK):
+        hi = min(lo + _EDGES_PER_BLOCK, len(keys))
+        same = keys[order[lo:hi]] == keys[order[lo - 1 : hi - 1]]
+        before[order[lo:hi][same]] = True
+    return before
 
 
 def reverse_csr(indptr: NDArray[Any], indices: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
 from array import array
@@ -13,11 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from pebble.cdag import CDAG
 from pebble.errors import FormatError, InvalidCDAGError
+from pebble.formats.names import NameTable, Texts
+from pebble.labels import IntegerLabels, PackedLabels
 
 __all__ = [
     "ROOM",
     "Edges",
     "assemble",
+    "check_utf8",
     "checked_weight",
     "cycle_text",
     "decoded",
@@ -31,24 +35,31 @@ __all__ = [
 # Vertices, or edges of a product of sets, that a file may ask for without a byte of text for each.
 ROOM = 1_000_000
 _LARGEST = 10**18
-_INTEGER_NAME = re.compile(r"(?:0|-?[1-9]\d{0,17})\Z", re.ASCII)
+_INTEGER_NAME = re.compile(rb"(?:0|-?[1-9]\d{0,17})\Z")
 _ROWS_PER_BLOCK = 1 << 16
+_BYTES_PER_BLOCK = 1 << 20
 
 
 class Edges:
-    """Edges as a reader meets them, and the line of each.
+    """Edges as a reader meets them, and the line of each: 12 bytes together.
+
+    Parameters
+    ----------
+    size : int
+        Bytes of the file: vertices and lines are fewer.
 
     Attributes
     ----------
-    ends : array of int64
+    ends : array of int32, of int64 for files of 2 GB and more
         Predecessor and vertex in turn.
-    lines : array of int64
+    lines : array of the same type
         The line of each edge.
     """
 
-    def __init__(self) -> None:
-        self.ends = array("q")
-        self.lines = array("q")
+    def __init__(self, size: int) -> None:
+        small = max(size, ROOM) < 2**31 - 1
+        self.ends = array("i" if small else "q")
+        self.lines = array("i" if small else "q")
 
     def add(self, u: int, v: int, line: int) -> None:
         """Append the edge (u, v)."""
@@ -59,22 +70,31 @@ class Edges:
     def __len__(self) -> int:
         return len(self.lines)
 
-    def pairs(self) -> NDArray[np.int64]:
+    def pairs(self) -> NDArray[Any]:
         """The edges, shape (len, 2)."""
-        return np.frombuffer(self.ends, dtype=np.int64).reshape(-1, 2) if self.ends else _NO_EDGES
+        if not self.ends:
+            return np.empty((0, 2), dtype=self.ends.typecode)
+        return np.frombuffer(self.ends, dtype=self.ends.typecode).reshape(-1, 2)
 
-
-_NO_EDGES = np.empty((0, 2), dtype=np.int64)
+    def renumbered(self, number: NDArray[Any]) -> NDArray[Any]:
+        """The edges with vertex v called ``number[v]``, in the same memory."""
+        pairs = self.pairs()
+        if len(pairs):
+            flat = pairs.reshape(-1)
+            for lo in range(0, len(flat), _ROWS_PER_BLOCK):
+                block = flat[lo : lo + _ROWS_PER_BLOCK]
+                block[:] = number[block]
+        return pairs
 
 
 def assemble(
     file: str,
     vertices: int,
-    edges: Edges | NDArray[np.int64],
+    edges: Edges | NDArray[Any],
     *,
     labels: Sequence[Hashable] | None = None,
     weights: ArrayLike | None = None,
-    outputs: Sequence[int] = (),
+    outputs: Sequence[int] | NDArray[np.int64] = (),
     line_of: Callable[[int], int | None] | None = None,
     first: int = 0,
 ) -> CDAG:
@@ -85,7 +105,7 @@ def assemble(
     file : str
         Its name, for errors.
     vertices : int
-    edges : Edges or ndarray of int64, shape (m, 2)
+    edges : Edges or ndarray of int32 or int64, shape (m, 2)
         Pairs (predecessor, vertex), in range.
     labels : sequence of hashable, optional
         Dropped where they are the vertex numbers.
@@ -140,6 +160,18 @@ def decoded(data: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise FormatError(file, "the file is no UTF-8 text", line) from None
+
+
+def check_utf8(data: bytes, file: str) -> None:
+    """The same FormatError as `decoded`, without the memory of a text."""
+    if not data.isascii():
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            for lo in range(0, len(data), _BYTES_PER_BLOCK):
+                decoder.decode(data[lo : lo + _BYTES_PER_BLOCK], lo + _BYTES_PER_BLOCK >= len(data))
+        except UnicodeDecodeError:
+            decoded(data, file)
+            raise
 
 
 def cycle_text(names: Sequence[Any]) -> str:
@@ -203,33 +235,60 @@ def numbered_lines(data: bytes, comment: bytes) -> Iterator[tuple[int, list[byte
             yield number, fields
 
 
-def labels_of_names(names: Sequence[str]) -> tuple[list[Hashable], NDArray[np.int64] | None]:
-    """Labels of the vertices whose names, in a format where all names are text, are given in file order.
+def labels_of_names(
+    names: NameTable, order: NDArray[np.int64] | None = None
+) -> tuple[PackedLabels | None, NDArray[np.int64] | None]:
+    """Labels of vertices that are named in a format where all names are text.
 
     If every name is an integer the labels are integers, else all are strings. Names that are 0, 1, …, N-1 in
     any order are the vertex numbers themselves.
 
+    Parameters
+    ----------
+    names : NameTable
+        Nothing may be added to it, or asked of it, afterwards.
+    order : ndarray of int64, optional
+        The vertices as places in the table; by default those of the table itself.
+
     Returns
     -------
-    labels : list
+    labels : PackedLabels, or None if they are the vertex numbers
     renumber : ndarray of int64, or None
         The vertex number of each name, where that is not its position.
 
     Examples
     --------
-    >>> labels_of_names(["b", "1"]), labels_of_names(["7", "3"])
-    ((['b', '1'], None), ([7, 3], None))
-    >>> labels_of_names(["1", "0"])
-    ([0, 1], array([1, 0]))
+    >>> table = NameTable()
+    >>> table.ids([b"b", b"1"]).tolist(), labels_of_names(table)
+    ([0, 1], (('b', '1'), None))
+    >>> table = NameTable()
+    >>> table.ids([b"1", b"0"]).tolist(), labels_of_names(table)
+    ([0, 1], (None, array([1, 0])))
     """
-    if not all(map(_INTEGER_NAME.match, names)):
-        return list(names), None
-    numbers = list(map(int, names))
-    n = len(numbers)
-    if n and min(numbers) == 0 and max(numbers) == n - 1 and len(set(numbers)) == n:
-        ids = np.array(numbers, dtype=np.int64)
-        return list(range(n)), None if (ids == np.arange(n)).all() else ids
-    return list(numbers), None
+    texts = names.drop_index()
+    numbers = _integers(texts)
+    if numbers is None:
+        labels = texts.labels()
+        return labels if order is None else labels.take(order), None
+    ids = numbers if order is None else numbers[order]
+    n = len(ids)
+    if n and int(ids.min()) == 0 and int(ids.max()) == n - 1:
+        there = np.zeros(n, dtype=np.bool_)
+        there[ids] = True
+        if there.all():
+            return None, None if (ids == np.arange(n)).all() else ids
+    return IntegerLabels(ids), None
+
+
+def _integers(texts: Texts) -> NDArray[np.int64] | None:
+    """The numbers that the texts are, if all are integers as Python writes them."""
+    numbers = array("q")
+    for i in range(len(texts)):
+        name = texts[i]
+        if _INTEGER_NAME.match(name) is None:
+            return None
+        numbers.append(int(name))
+    return np.frombuffer(numbers, dtype=np.int64) if numbers else np.empty(0, dtype=np.int64)
 
 
 def edge_rows(cdag: CDAG, by_source: bool = False) -> Iterator[tuple[int, int]]:

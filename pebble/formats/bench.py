@@ -16,10 +16,14 @@ from __future__ import annotations
 
 import io
 import re
+from array import array
+
+import numpy as np
 
 from pebble.cdag import CDAG
 from pebble.errors import FormatError
 from pebble.formats.assembling import Edges, assemble, shown
+from pebble.formats.names import NameTable
 
 __all__ = ["parse_bench"]
 
@@ -46,9 +50,18 @@ def parse_bench(data: bytes, file: str) -> CDAG:
     >>> g.labels, g.edges().tolist()
     (('a', 'z'), [[0, 1]])
     """
-    index: dict[str, int] = {}
-    gates: list[tuple[int, str, int]] = []  # vertex, operands as text, line
-    outputs: list[tuple[str, int]] = []
+    names = NameTable()  # in the order in which they are met, as operands too
+    given = array("q")  # in the order in which signals are given a value
+    is_given = bytearray()
+    edges = Edges(len(data))
+    outputs, output_lines = array("q"), array("q")
+
+    def vertex(name: str) -> int:
+        v = names.number(name.encode())
+        if v == len(is_given):
+            is_given.append(0)
+        return v
+
     for line, raw in enumerate(io.BytesIO(data), 1):
         try:
             text = raw.partition(b"#")[0].decode("utf-8").strip()
@@ -56,12 +69,7 @@ def parse_bench(data: bytes, file: str) -> CDAG:
             raise FormatError(file, "the line is no UTF-8 text", line) from None
         if not text:
             continue
-        if port := _PORT.match(text):
-            if port[1].upper() == "OUTPUT":
-                outputs.append((port[2], line))
-                continue
-            name, operands = port[2], ""
-        elif gate := _GATE.match(text):
+        if gate := _GATE.match(text):
             name, operands = gate[1], gate[3]
             if gate[2].upper().startswith("DFF"):
                 raise FormatError(
@@ -69,29 +77,61 @@ def parse_bench(data: bytes, file: str) -> CDAG:
                 )
             if not operands.strip():
                 raise FormatError(file, f"gate {shown(name)} has no operands", line)
+        elif port := _PORT.match(text):
+            if port[1].upper() == "OUTPUT":
+                outputs.append(vertex(port[2]))
+                output_lines.append(line)
+                continue
+            name, operands = port[2], ""
         elif constant := _CONSTANT.match(text):
             name, operands = constant[1], ""
         else:
             raise FormatError(
                 file, f"'{shown(text)}' is no INPUT(a), no OUTPUT(a) and no gate a = AND(b, c)", line
             )
-        if name in index:
+        v = vertex(name)
+        if is_given[v]:
             raise FormatError(file, f"signal {shown(name)} is given twice", line)
-        index[name] = len(index)
+        is_given[v] = 1
+        given.append(v)
         if operands:
-            gates.append((index[name], operands, line))
-    if not index:
+            # A signal that stands twice in a gate is one operand.
+            for operand in dict.fromkeys(map(str.strip, operands.split(","))):
+                edges.add(vertex(operand), v, line)
+    if not given:
         raise FormatError(file, "the file holds no signals")
+    _check_all_given(is_given, edges, outputs, output_lines, names, file)
+    order = np.array(given, dtype=np.int64)
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.arange(len(order))
+    texts = names.drop_index()
+    lines = edges.lines
+    return assemble(
+        file,
+        len(order),
+        edges.renumbered(number),
+        labels=texts.labels().take(order),
+        outputs=number[outputs] if outputs else (),
+        line_of=lines.__getitem__,
+    )
 
-    def vertex(name: str, line: int) -> int:
-        if name not in index:
-            raise FormatError(file, f"signal {shown(name)} is used but never given a value", line)
-        return index[name]
 
-    edges = Edges()
-    for v, operands, line in gates:
-        # A signal that stands twice in a gate is one operand.
-        for name in dict.fromkeys(part.strip() for part in operands.split(",")):
-            edges.add(vertex(name, line), v, line)
-    ends = [vertex(name, line) for name, line in outputs]
-    return assemble(file, len(index), edges, labels=list(index), outputs=ends)
+def _check_all_given(
+    is_given: bytearray,
+    edges: Edges,
+    outputs: array[int],
+    output_lines: array[int],
+    names: NameTable,
+    file: str,
+) -> None:
+    """FormatError if a signal is used, as an operand or else as an output, and never given a value."""
+    absent = np.frombuffer(is_given, dtype=np.uint8) == 0
+    if not absent.any():
+        return
+    used = np.flatnonzero(absent[edges.pairs()[:, 0]])
+    if len(used):
+        signal, line = int(edges.pairs()[used[0], 0]), edges.lines[used[0]]
+    else:
+        at = int(np.flatnonzero(absent[np.array(outputs)])[0])
+        signal, line = outputs[at], output_lines[at]
+    raise FormatError(file, f"signal {shown(names.name(signal))} is used but never given a value", line)

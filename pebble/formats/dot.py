@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from array import array
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +25,7 @@ import numpy as np
 
 from pebble.cdag import CDAG
 from pebble.errors import FormatError, FormatWarning
-from pebble.formats.annotations import json_label, label_from_text
+from pebble.formats.annotations import json_label, label_from_text, relabelled
 from pebble.formats.assembling import (
     ROOM,
     Edges,
@@ -36,12 +37,15 @@ from pebble.formats.assembling import (
     shown,
 )
 from pebble.formats.dot_tokens import END, Words
+from pebble.formats.names import Column, NameTable
+from pebble.labels import IntegerLabels
 
 __all__ = ["dot_lines", "named_labels", "parse_dot", "quoted", "words_of_number"]
 
 _WEIGHTS = ("mem_weight", "comm_weight", "weight")
 _READ = (*_WEIGHTS, "pebble_label", "pebble_output")
 _DEEPEST = 100
+_FEW = 1000
 
 
 def parse_dot(data: bytes, file: str) -> CDAG:
@@ -63,7 +67,7 @@ def parse_dot(data: bytes, file: str) -> CDAG:
     >>> g.labels, g.edges().tolist(), g.weight(1)
     (('a:b', 'c', 'd'), [[0, 1], [0, 2]], 2)
     """
-    parser = _Parser(Words(decoded(data, file), file), file, max(ROOM, len(data)))
+    parser = _Parser(Words(decoded(data, file), file), file, len(data))
     parser.parse()
     return parser.graph()
 
@@ -72,21 +76,22 @@ def parse_dot(data: bytes, file: str) -> CDAG:
 class _Scope:
     """A pair of braces: the nodes named in it (None: the outermost), and the statement being read."""
 
-    defaults: dict[str, str]
-    members: dict[int, None] | None
-    tails: list[int] | None = None  # the end before the arrow that was read last
+    defaults: int  # place in the list of all defaults
+    members: array[int] | None
+    tails: Sequence[int] | None = None  # the end before the arrow that was read last
 
 
 class _Parser:
-    def __init__(self, words: Words, file: str, room: int) -> None:
+    def __init__(self, words: Words, file: str, size: int) -> None:
         self.words = words
         self.file = file
-        self.room = room
-        self.index: dict[str, int] = {}
-        self.edges = Edges()
-        self.given: dict[int, dict[str, str]] = {}  # attributes of nodes, of those that are read
-        self.inherited: dict[int, dict[str, str]] = {}
-        self.lines: dict[int, int] = {}  # of the nodes that have attributes
+        # Edges between sets of nodes have no bytes of their own.
+        self.room = max(ROOM, size // 4)
+        self.names = NameTable()
+        self.edges = Edges(size)
+        self.given = {key: Column() for key in _READ}
+        self.defaults: list[dict[str, str]] = [{}]
+        self.inherited = Column()  # the place in `defaults` of nodes that appear after some
 
     def parse(self) -> None:
         """Read one graph and the end of the file."""
@@ -102,7 +107,7 @@ class _Parser:
             words.identifier("a name")
         if not words.accepts("{"):
             raise words.unexpected("'{'")
-        scopes = [_Scope({}, None)]
+        scopes = [_Scope(0, None)]
         while scopes:
             self._step(scopes)
         if words.kind != END:
@@ -117,10 +122,10 @@ class _Parser:
                 raise words.error("an edge has no end: '}' follows its arrow")
             scopes.pop()
             if scopes:
-                outer, members = scopes[-1], scope.members or {}
+                outer, members = scopes[-1], _distinct(scope.members or _NO_NODES)
                 if outer.members is not None:
-                    outer.members.update(members)
-                self._end_of_edge(outer, list(members), line)
+                    outer.members.extend(members)
+                self._end_of_edge(outer, members, line)
             return
         if scope.tails is None and words.accepts(";", ","):
             return
@@ -134,13 +139,14 @@ class _Parser:
                 raise words.unexpected("'{'")
             if len(scopes) == _DEEPEST:
                 raise words.error(f"subgraphs are nested more than {_DEEPEST} deep")
-            scopes.append(_Scope(scope.defaults, {}))
+            scopes.append(_Scope(scope.defaults, array("q")))
             return
         if keyword in ("node", "edge", "graph") and scope.tails is None:
             words.advance()
             attributes = self._attributes()
-            if keyword == "node":
-                scope.defaults = scope.defaults | attributes
+            if keyword == "node" and attributes:
+                self.defaults.append(self.defaults[scope.defaults] | attributes)
+                scope.defaults = len(self.defaults) - 1
             return
         name = words.identifier("a node, an edge or '}'")
         if scope.tails is None and words.accepts("="):
@@ -157,21 +163,21 @@ class _Parser:
             self._describe(node, name, attributes, line)
 
     def _node(self, name: str, scope: _Scope, line: int) -> int:
-        known = len(self.index)
-        node = self.index.setdefault(name, known)
+        known = len(self.names)
+        node = self.names.number(name.encode("utf-8", "surrogatepass"))
         # Defaults count for the nodes that appear after them.
         if scope.defaults and node == known:
-            self.inherited[node] = scope.defaults
-            self.lines[node] = line
+            self.inherited.put(node, str(scope.defaults), line)
         if scope.members is not None:
-            scope.members[node] = None
+            scope.members.append(node)
         return node
 
-    def _end_of_edge(self, scope: _Scope, heads: list[int], line: int) -> dict[str, str]:
+    def _end_of_edge(self, scope: _Scope, heads: Sequence[int], line: int) -> dict[str, str]:
         """Draw the edges to `heads`; go on after an arrow, or take the attributes that end a statement."""
         words = self.words
         if scope.tails is not None:
-            if len(self.edges) + len(scope.tails) * len(heads) > self.room:
+            product = len(scope.tails) * len(heads)
+            if product > 1 and len(self.edges) + product > self.room:
                 raise words.error(
                     f"{len(scope.tails)} x {len(heads)} edges between subgraphs: more than {self.room} in all"
                 )
@@ -200,39 +206,51 @@ class _Parser:
         return found
 
     def _describe(self, node: int, name: str, attributes: dict[str, str], line: int) -> None:
-        held = self.given.setdefault(node, {})
         for key, value in attributes.items():
-            if held.setdefault(key, value) != value:
+            held = self.given[key].get(node)
+            if held is None:
+                self.given[key].put(node, value, line)
+            elif held != value:
                 raise FormatError(
                     self.file,
-                    f"the {key} of {shown(name)} is given twice: {shown(held[key])}, now {shown(value)}",
+                    f"the {key} of {shown(name)} is given twice: {shown(held)}, now {shown(value)}",
                     line,
                 )
-        self.lines[node] = line
+
+    def _described(self) -> Iterator[tuple[int, int, dict[str, str]]]:
+        """Every node that has attributes, the line of one of them, and the attributes."""
+        nodes = np.concatenate([column.vertices for column in (*self.given.values(), self.inherited)])
+        for node in np.unique(nodes).tolist():
+            inherited = self.inherited.get(node)
+            said = dict(self.defaults[int(inherited)]) if inherited else {}
+            line = self.inherited.line(node)
+            for key, column in self.given.items():
+                if (text := column.get(node)) is not None:
+                    said[key], line = text, max(line, column.line(node))
+            yield node, line, said
 
     def graph(self) -> CDAG:
         """The CDAG of all that was read."""
-        names = list(self.index)
-        if not names:
+        count = len(self.names)
+        if not count:
             raise FormatError(self.file, "the file holds no vertices")
-        labels, renumber = labels_of_names(names)
-        weights = np.ones(len(names), dtype=np.int64)
+        weights = np.ones(count, dtype=np.int64)
         outputs = []
         differ = 0
-        relabelled = False
-        for node, line in self.lines.items():
-            said = self.inherited.get(node, {}) | self.given.get(node, {})
+        texts = Column()
+        for node, line, said in self._described():
             for key in _WEIGHTS:
                 if key in said:
-                    weights[node] = words_of_number(said[key], names[node], self.file, line)
+                    name = shown(self.names.name(node))
+                    weights[node] = words_of_number(said[key], name, self.file, line)
                     break
             both = said.get("mem_weight"), said.get("comm_weight")
             differ += None not in both and both[0] != both[1]
             if said.get("pebble_output") == "true":
                 outputs.append(node)
             if "pebble_label" in said:
-                labels[node] = label_from_text(said["pebble_label"], self.file, line)
-                relabelled = True
+                label_from_text(said["pebble_label"], self.file, line)
+                texts.put(node, said["pebble_label"], line)
         if differ:
             warnings.warn(
                 f"{self.file}: the communication weights of {differ} vertices differ from their memory "
@@ -240,21 +258,38 @@ class _Parser:
                 FormatWarning,
                 stacklevel=2,
             )
-        if renumber is None or relabelled:
-            return assemble(
-                self.file, len(names), self.edges, labels=labels, weights=weights, outputs=outputs
-            )
-        by_number = np.empty_like(weights)
-        by_number[renumber] = weights
+        labels, renumber = labels_of_names(self.names)
         lines = self.edges.lines
+        if texts:
+            # Nodes that are called by vertex numbers keep these names as their labels.
+            labels = IntegerLabels(renumber) if labels is None and renumber is not None else labels
+            labels, renumber = relabelled(labels, count, texts), None
+        pairs = self.edges.pairs()
+        if renumber is not None:
+            pairs = self.edges.renumbered(renumber)
+            by_number = np.empty_like(weights)
+            by_number[renumber] = weights
+            weights, outputs = by_number, renumber[outputs].tolist() if outputs else []
         return assemble(
             self.file,
-            len(names),
-            renumber[self.edges.pairs()],
-            weights=by_number,
-            outputs=renumber[outputs].tolist() if outputs else (),
+            count,
+            pairs,
+            labels=labels,
+            weights=weights,
+            outputs=outputs,
             line_of=lines.__getitem__,
         )
+
+
+_NO_NODES = array("q")
+
+
+def _distinct(nodes: array[int]) -> array[int]:
+    """The nodes as they first stand there, each once."""
+    if len(nodes) < _FEW:
+        return array("q", dict.fromkeys(nodes))
+    _, first = np.unique(np.frombuffer(nodes, dtype=np.int64), return_index=True)
+    return array("q", np.frombuffer(nodes, dtype=np.int64)[np.sort(first)].tobytes())
 
 
 def words_of_number(text: str, name: str, file: str, line: int) -> int:
@@ -313,8 +348,12 @@ def named_labels(labels: Sequence[Hashable]) -> list[str] | None:
     names = [str(label) for label in labels]
     if len(set(names)) < len(names):
         return None
-    read, renumber = labels_of_names(names)
-    same = renumber is None and all(type(a) is type(b) and a == b for a, b in zip(read, labels, strict=True))
+    table = NameTable()
+    table.ids([name.encode("utf-8", "surrogatepass") for name in names])
+    read, renumber = labels_of_names(table)
+    if renumber is not None:
+        return None
+    same = all(type(a) is type(b) and a == b for a, b in zip(read or range(len(names)), labels, strict=True))
     return names if same else None
 
 

@@ -20,6 +20,7 @@ import re
 from array import array
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,17 +29,21 @@ from pebble.cdag import CDAG
 from pebble.errors import FormatError
 from pebble.formats.annotations import Annotations, annotation_lines
 from pebble.formats.assembling import ROOM, assemble, edge_rows, shown
+from pebble.formats.names import NameTable, Texts
+from pebble.labels import IntegerLabels, PackedLabels
 
 __all__ = ["Named", "edge_list_lines", "parse_edge_list", "plain_names"]
 
 _HEADER = re.compile(rb"#\s*vertices\s*[:=]?\s*(\d+)\s*\Z")
 _NUMBER = re.compile(rb"\d{1,18}\Z")
+# Names, or numbers, that are looked up or replaced at once.
+_NAMES_PER_BLOCK = 1 << 15
 
 
 class Named:
     """Vertices by name, edges between them: what edge lists and tables have in common.
 
-    While all names are numbers nothing but the numbers is kept, 8 bytes each.
+    While all names are numbers nothing but the numbers is kept.
 
     Parameters
     ----------
@@ -48,9 +53,13 @@ class Named:
 
     def __init__(self, numeric: bool) -> None:
         self.numeric = numeric
-        self.ends = array("q")
-        self.single = array("q")
+        self.ends = array("i")
+        self.single = array("i")
+        self._table = NameTable()
+        self.texts = self._table.texts  # of names that are no numbers, as they were met
+        # Names since the last settling, numbered from 0 where they are new: see `_settle`.
         self._index: dict[bytes, int] = {}
+        self._settled = [0, 0]
 
     def add(self, u: bytes, v: bytes) -> bool:
         """Append an edge."""
@@ -58,53 +67,121 @@ class Named:
             index = self._index
             self.ends.append(index.setdefault(u, len(index)))
             self.ends.append(index.setdefault(v, len(index)))
+            if len(index) >= _NAMES_PER_BLOCK:
+                self._settle()
             return True
         if not (u.isdigit() and v.isdigit() and len(u) < 19 and len(v) < 19):
             return False
-        self.ends.append(int(u))
-        self.ends.append(int(v))
+        try:
+            self.ends.append(int(u))
+            self.ends.append(int(v))
+        except OverflowError:
+            self._widen(len(self.ends) // 2 * 2)
+            self.ends.extend((int(u), int(v)))
         return True
 
     def alone(self, name: bytes) -> bool:
         """Name a vertex."""
         if not self.numeric:
             self.single.append(self._index.setdefault(name, len(self._index)))
+            if len(self._index) >= _NAMES_PER_BLOCK:
+                self._settle()
             return True
         if not _NUMBER.match(name):
             return False
-        self.single.append(int(name))
+        try:
+            self.single.append(int(name))
+        except OverflowError:
+            self._widen(len(self.ends))
+            self.single.append(int(name))
         return True
 
     def __bool__(self) -> bool:
         return bool(self.ends or self.single)
 
-    def finish(self) -> tuple[int, list[bytes] | list[int] | None, NDArray[np.int64]]:
-        """How many vertices there are, their names unless they are 0, 1, …, and the edges."""
-        ends = np.frombuffer(self.ends, dtype=np.int64) if self.ends else np.empty(0, dtype=np.int64)
-        single = np.array(self.single, dtype=np.int64)
+    def _widen(self, whole: int) -> None:
+        """Go on with numbers of eight bytes, after the ends of so many whole edges."""
+        self.ends = array("q", self.ends[:whole])
+        self.single = array("q", self.single)
+
+    def _settle(self) -> None:
+        """Look the names since the last time up in the table, all at once, and put their numbers in place."""
+        ids = self._table.ids(list(self._index))
+        self._index.clear()
+        for i, numbers in enumerate((self.ends, self.single)):
+            flat = np.frombuffer(numbers, dtype=numbers.typecode) if numbers else np.empty(0, dtype=np.int32)
+            flat[self._settled[i] :] = ids[flat[self._settled[i] :]]
+            self._settled[i] = len(flat)
+
+    def number(self, name: bytes) -> int:
+        """The place of a name that has been met among all that have, where names are no numbers."""
+        self._settle()
+        return self._table.number(name)
+
+    def finish(self) -> tuple[int, PackedLabels | None, NDArray[Any], NDArray[Any] | None]:
+        """What has been read; nothing may be added afterwards.
+
+        Returns
+        -------
+        vertices : int
+        labels : PackedLabels or None
+            Their names, unless they are 0, 1, …; strings may hold what is no UTF-8.
+        pairs : ndarray, shape (edges, 2)
+        renumber : ndarray or None
+            The vertex number of each place in the order of first mentions, where names are no numbers.
+        """
         if self.numeric:
-            largest = max(int(part.max()) for part in (ends, single) if len(part)) if self else -1
-            if largest <= len(ends) + len(single):
-                # Mostly the names are 0, 1, …, N-1, which a mask tells without sorting them.
-                named = np.zeros(largest + 1, dtype=bool)
-                named[ends] = named[single] = True
-                if named.all():
-                    return largest + 1, None, ends.reshape(-1, 2)
-            distinct, ids = np.unique(np.concatenate((ends, single)), return_inverse=True)
-            plain = not len(distinct) or int(distinct[-1]) == len(distinct) - 1
-            pairs = ids[: len(ends)].astype(np.int64).reshape(-1, 2)
-            return len(distinct), None if plain else distinct.tolist(), pairs
+            return (*self._numbered(), None)
+        self._settle()
+        ends, single = _view(self.ends), _view(self.single)
+        count = len(self._table)
         # The names that stand alone come first: that is how labelled graphs are written.
-        others = np.ones(len(self._index), dtype=bool)
+        others = np.ones(count, dtype=np.bool_)
         others[single] = False
-        alone = np.fromiter(dict.fromkeys(self.single), dtype=np.int64)
-        order = np.concatenate((alone, np.flatnonzero(others)))
-        renumber = np.empty(len(order), dtype=np.int64)
-        renumber[order] = np.arange(len(order))
-        names = list(self._index)
-        # The index is most of the memory, and what follows needs some.
-        self._index = {}
-        return len(order), [names[i] for i in order.tolist()], renumber[ends].reshape(-1, 2)
+        _, first = np.unique(single, return_index=True)
+        order = np.concatenate((single[np.sort(first)], np.flatnonzero(others).astype(single.dtype)))
+        renumber = np.empty(count, dtype=single.dtype)
+        renumber[order] = np.arange(count, dtype=single.dtype)
+        labels = self._table.drop_index().labels()
+        if not (order[1:] > order[:-1]).all():
+            labels = labels.take(order)
+        _rename(ends, renumber)
+        return count, labels, ends.reshape(-1, 2), renumber
+
+    def _numbered(self) -> tuple[int, PackedLabels | None, NDArray[Any]]:
+        ends, single = _view(self.ends), _view(self.single)
+        largest = max((int(part.max()) for part in (ends, single) if len(part)), default=-1)
+        if largest <= len(ends) + len(single):
+            # Mostly the names are 0, 1, …, N-1 or nearly so, which a mask tells without sorting them.
+            named = np.zeros(largest + 1, dtype=np.bool_)
+            named[ends] = named[single] = True
+            if named.all():
+                return largest + 1, None, ends.reshape(-1, 2)
+            distinct = np.flatnonzero(named)
+            rank = np.cumsum(named, dtype=np.int32 if largest < 2**31 else np.int64)
+            _rename(ends, rank)
+            ends -= 1
+        else:
+            distinct = np.unique(np.concatenate((np.unique(ends), np.unique(single))))
+            for lo in range(0, len(ends), _NAMES_PER_BLOCK):
+                block = ends[lo : lo + _NAMES_PER_BLOCK]
+                block[:] = np.searchsorted(distinct, block)
+        if len(distinct) and int(distinct[-1]) == len(distinct) - 1:
+            return len(distinct), None, ends.reshape(-1, 2)
+        return len(distinct), IntegerLabels(distinct.astype(np.int64)), ends.reshape(-1, 2)
+
+
+def _view(numbers: array[int]) -> NDArray[Any]:
+    """The numbers as an array, in the same memory."""
+    dtype = np.dtype(numbers.typecode)
+    return np.frombuffer(numbers, dtype=dtype) if numbers else np.empty(0, dtype=dtype)
+
+
+def _rename(ids: NDArray[Any], number: NDArray[Any]) -> None:
+    """Put ``number[v]`` where v stands, block by block."""
+    for lo in range(0, len(ids), _NAMES_PER_BLOCK):
+        block = ids[lo : lo + _NAMES_PER_BLOCK]
+        block[:] = number[block]
 
 
 def parse_edge_list(data: bytes, file: str) -> CDAG:
@@ -128,8 +205,7 @@ def parse_edge_list(data: bytes, file: str) -> CDAG:
 
     Notes
     -----
-    O(size of the file + |V| + |E| log |E|), about 1.5 s per million lines; some 16 bytes per edge besides the
-    file while its names are numbers.
+    O(size of the file + |V| + |E| log |E|), about 1.5 s per million lines.
 
     Examples
     --------
@@ -143,13 +219,13 @@ def parse_edge_list(data: bytes, file: str) -> CDAG:
         assert named is not None
     if not named and declared is None:
         raise FormatError(file, "the file holds no vertices: write one edge 'u v' per line")
-    labels: Sequence[Hashable] | None
+    labels: Sequence[Hashable] | None = None
     if declared is None:
-        vertices, names, pairs = named.finish()
-        labels = _decoded(names, data, file)
+        vertices, labels, pairs, _ = named.finish()
+        if labels is not None and not data.isascii():
+            _check_names(named.texts, data, file)
     else:
-        vertices, labels = declared, None
-        pairs = np.array(named.ends, dtype=np.int64).reshape(-1, 2)
+        vertices, pairs = declared, _view(named.ends).reshape(-1, 2)
     noted = notes.labels(vertices)
     return assemble(
         file,
@@ -293,21 +369,16 @@ def _edge_lines(data: bytes) -> Iterator[int]:
             yield number
 
 
-def _decoded(names: list[bytes] | list[int] | None, data: bytes, file: str) -> list[Hashable] | None:
-    if names is None:
-        return None
-    labels: list[Hashable] = []
-    for name in names:
-        if isinstance(name, int):
-            labels.append(name)
-            continue
+def _check_names(names: Texts, data: bytes, file: str) -> None:
+    """FormatError if a name is no UTF-8 text."""
+    for i in range(len(names)):
+        name = bytes(names[i])
         try:
-            labels.append(name.decode("utf-8"))
+            name.decode("utf-8")
         except UnicodeDecodeError:
             lines = enumerate(io.BytesIO(data), 1)
             where = next((number for number, line in lines if name in line.split()), None)
             raise FormatError(file, f"the name '{shown(name)}' is no UTF-8 text", where) from None
-    return labels
 
 
 def _not_an_edge(fields: list[bytes], line: bytes) -> str:

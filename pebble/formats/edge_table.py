@@ -15,16 +15,21 @@ are separated by commas, semicolons or tabs and may be quoted. Names are numbere
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from pebble.cdag import CDAG
 from pebble.errors import FormatError
-from pebble.formats.annotations import json_label, label_from_text
-from pebble.formats.assembling import assemble, checked_weight, decoded, edge_rows, shown, whole
+from pebble.formats.annotations import json_label, label_from_text, relabelled
+from pebble.formats.assembling import assemble, check_utf8, checked_weight, edge_rows, shown, whole
 from pebble.formats.edge_list import Named, plain_names
+from pebble.formats.names import Column, NameTable
+from pebble.labels import IntegerLabels
 
 __all__ = ["edge_table_lines", "parse_edge_table"]
 
@@ -61,23 +66,26 @@ def parse_edge_table(data: bytes, file: str) -> CDAG:
     >>> parse_edge_table(b"source,target\\na,b\\nb,c\\n", "example").labels
     ('a', 'b', 'c')
     """
-    table = _Table(decoded(data, file), file)
+    check_utf8(data, file)
+    table = _Table(data.removeprefix(codecs.BOM_UTF8), file)
     if not table.read(Named(numeric=True)):
         table.read(Named(numeric=False))
     return table.graph()
 
 
 class _Table:
-    def __init__(self, text: str, file: str) -> None:
-        self.text = text
+    def __init__(self, data: bytes, file: str) -> None:
+        self.data = data
         self.file = file
-        first = next((line for line in io.StringIO(text) if line.strip()), "")
+        first = next((line for line in io.BytesIO(data) if line.strip()), b"").decode("utf-8")
         self.delimiter = max(",;\t", key=first.count)
         self.named = Named(numeric=True)
-        self.extra: dict[str, tuple[int, str, str, str]] = {}  # by name the line and description of its row
+        self.described: dict[str, Column] = {}  # by column, what rows without a target say of their source
+        self.places = NameTable()  # of the vertices that are described
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        reader = csv.reader(io.StringIO(self.text, newline=""), delimiter=self.delimiter, strict=True)
+        lines = io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8", newline="")
+        reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
         try:
             for row in reader:
                 if row and any(field.strip() for field in row):
@@ -88,7 +96,8 @@ class _Table:
     def read(self, named: Named) -> bool:
         """Fill `named` from the rows; False if a name is no number though all were expected to be."""
         self.named = named
-        self.extra = {}
+        self.places = NameTable()
+        self.described = {key: Column() for key in ("", "weight", "output", "label")}
         columns: _Columns | None = None
         for line, row in self.rows():
             if columns is None:
@@ -108,13 +117,20 @@ class _Table:
                 return False
             if target:
                 continue
-            described = (columns.weight, columns.output, columns.pebble_label)
-            weight, output, label = ("" if column is None else row[column] for column in described)
+            given = (columns.weight, columns.output, columns.pebble_label)
+            weight, output, label = ("" if column is None else row[column] for column in given)
             if weight or output or label:
-                if source in self.extra:
-                    raise FormatError(self.file, f"vertex {shown(source)} is described twice", line)
-                self.extra[source] = (line, weight, output, label)
+                self._describe(name, line, {"weight": weight, "output": output, "label": label})
         return True
+
+    def _describe(self, name: bytes, line: int, said: dict[str, str]) -> None:
+        place = self.places.number(name)
+        if self.described[""].get(place) is not None:
+            raise FormatError(self.file, f"vertex {shown(name)} is described twice", line)
+        self.described[""].put(place, "", line)
+        for key, text in said.items():
+            if text:
+                self.described[key].put(place, text, line)
 
     def _columns(self, row: Sequence[str], line: int) -> tuple[_Columns, bool]:
         names = [field.lower() for field in row]
@@ -132,30 +148,43 @@ class _Table:
         return _Columns(sources[0], targets[0], **found, count=len(row)), True
 
     def graph(self) -> CDAG:
-        vertices, names, pairs = self.named.finish()
+        named = self.named
+        # Described vertices as ids; those that are numbers are looked up among the names, which ascend.
+        places = [] if named.numeric else [named.number(name) for name in self.places]
+        vertices, labels, pairs, renumber = named.finish()
         if not vertices:
             raise FormatError(self.file, "the file holds no vertices: write one edge 'u,v' per row")
-        labels: list[Hashable] | None = None
-        if names is not None:
-            labels = [n if isinstance(n, int) else n.decode("utf-8", "surrogatepass") for n in names]
-        weights = [1] * vertices
+        if renumber is not None:
+            ids = renumber[places] if places else np.empty(0, dtype=np.int64)
+        else:
+            ids = np.array(list(map(int, self.places)), dtype=np.int64)
+            if isinstance(labels, IntegerLabels):
+                ids = np.searchsorted(labels.numbers, ids)
+        weights = np.ones(vertices, dtype=np.int64)
         outputs = []
-        if self.extra:
-            index = {str(name): v for v, name in enumerate(range(vertices) if labels is None else labels)}
-        for name, (line, weight, output, label) in self.extra.items():
-            v = index[str(int(name)) if self.named.numeric else name]
-            if label:
-                labels = list(range(vertices)) if labels is None else labels
-                labels[v] = label_from_text(label, self.file, line)
-            if weight:
-                number = whole(weight, "weight", self.file, line)
-                weights[v] = checked_weight(number, f"vertex {shown(name)}", self.file, line)
+        described = self.described
+        for place, _, line in described[""]:
+            if (text := described["label"].get(place)) is not None:
+                label_from_text(text, self.file, line)
+            if (text := described["weight"].get(place)) is not None:
+                number = whole(text, "weight", self.file, line)
+                who = f"vertex {shown(self.places.name(place))}"
+                weights[ids[place]] = checked_weight(number, who, self.file, line)
+            output = described["output"].get(place) or ""
             if output.lower() in _TRUE:
-                outputs.append(v)
+                outputs.append(int(ids[place]))
             elif output.lower() not in _FALSE:
                 raise FormatError(self.file, f"output '{shown(output)}' is neither 1 nor 0", line)
+        if described["label"]:
+            labels = relabelled(labels, vertices, described["label"], ids)
         return assemble(
-            self.file, vertices, pairs, labels=labels, weights=weights, outputs=outputs, line_of=self._line_of
+            self.file,
+            vertices,
+            pairs,
+            labels=labels,
+            weights=weights,
+            outputs=outputs,
+            line_of=self._line_of,
         )
 
     def _line_of(self, edge: int) -> int | None:

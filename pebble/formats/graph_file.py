@@ -25,7 +25,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,10 @@ from pebble.cdag import CDAG, SumLayout
 from pebble.errors import FormatError, InvalidCDAGError
 from pebble.formats.annotations import json_label, label_from_json
 from pebble.formats.assembling import ROOM, assemble, shown
+from pebble.formats.json_text import finite_json, list_elements
+from pebble.formats.names import Texts
 from pebble.formats.tokens import numbers_text, read_numbers
+from pebble.labels import PackedLabels
 from pebble.operations import ScalarOp
 
 __all__ = ["graph_file_lines", "parse_graph_file"]
@@ -44,6 +48,8 @@ _FIRST = "red-blue-pebble graph 1"
 _SECTION = re.compile(rb"^(edges|weights|outputs|labels|ops|constants|tensor .*|end)[ \t\r]*$", re.MULTILINE)
 _KEYS = ("digest", "num_vertices", "num_edges", "family", "params", "inputs", "results", "sums", "ops")
 _PER_LINE = 16
+# Constants for which JSON has no number.
+_NO_NUMBERS = ("inf", "-inf", "nan")
 
 
 def parse_graph_file(data: bytes, file: str) -> CDAG:
@@ -91,7 +97,7 @@ class _Reader:
             if key in self.header:
                 raise FormatError(self.file, f"'{key}' is given twice", number)
             try:
-                self.header[key] = value.strip() if key == "digest" else json.loads(value)
+                self.header[key] = value.strip() if key == "digest" else finite_json(value)
             except (ValueError, RecursionError):
                 raise FormatError(self.file, f"the value of {key} is no JSON", number) from None
             self.lines[key] = number
@@ -142,17 +148,42 @@ class _Reader:
             )
         return numbers
 
-    def _list(self, name: str, count: int) -> list[Any] | None:
-        if name not in self.sections:
-            return None
+    def _elements(self, name: str, count: int) -> Iterator[Any]:
+        """The elements of a section that is a JSON list; FormatError if they are not so many."""
         text, line = self.sections[name]
+        seen = 0
         try:
-            values = json.loads(text)
-        except (ValueError, RecursionError):
+            for value in list_elements(text):
+                seen += 1
+                yield value
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, FormatError):
+                raise
             raise FormatError(self.file, f"section '{name}' is no JSON", line) from None
-        if not isinstance(values, list) or len(values) != count:
+        if seen != count:
             raise FormatError(self.file, f"section '{name}' is no list of {count} entries", line)
-        return values
+
+    def _labels(self, count: int) -> PackedLabels | None:
+        if "labels" not in self.sections:
+            return None
+        line = self.sections["labels"][1]
+        texts = Texts()
+        for value in self._elements("labels", count):
+            label_from_json(value, self.file, line)
+            texts.append(json.dumps(value).encode("ascii"))
+        return texts.labels(as_json=True)
+
+    def _constants(self, count: int) -> NDArray[np.float64] | None:
+        if "constants" not in self.sections:
+            return None
+        numbers = array("d")
+        for value in self._elements("constants", count):
+            if type(value) not in (int, float) and value not in _NO_NUMBERS:
+                raise FormatError(
+                    self.file, "section 'constants' holds what is no number", self.sections["constants"][1]
+                )
+            numbers.append(float(value))
+        return np.array(numbers, dtype=np.float64)
 
     def _count(self, key: str) -> int:
         number = self.header[key]
@@ -165,7 +196,7 @@ class _Reader:
         edges = self._numbers("edges", 2 * m, n)
         if edges is None or not n:
             raise FormatError(self.file, "there is no section 'edges'" if n else "the file holds no vertices")
-        labels = self._list("labels", n)
+        labels = self._labels(n)
         outputs = self._numbers("outputs", -1, n)
         start = self.sections["edges"][1] + 1
         try:
@@ -173,9 +204,9 @@ class _Reader:
                 self.file,
                 n,
                 edges.reshape(-1, 2),
-                labels=None if labels is None else [label_from_json(v, self.file, None) for v in labels],
+                labels=labels,
                 weights=self._numbers("weights", n),
-                outputs=() if outputs is None else outputs.tolist(),
+                outputs=() if outputs is None else outputs,
                 line_of=lambda edge: start + edge,
             )
             cdag = cdag._replace(**self._provenance(n))
@@ -228,14 +259,8 @@ class _Reader:
         ):
             raise self.error("ops is no list of operations that this program knows", "ops")
         table = np.array([ScalarOp[name] for name in names], dtype=np.uint8)
-        constants = self._list("constants", n)
-        if constants is None:
-            return {"ops": table[codes]}
-        if not all(type(value) in (int, float) for value in constants):
-            raise FormatError(
-                self.file, "section 'constants' holds what is no number", self.sections["constants"][1]
-            )
-        return {"ops": table[codes], "op_const": np.array(constants, dtype=np.float64)}
+        constants = self._constants(n)
+        return {"ops": table[codes]} | ({} if constants is None else {"op_const": constants})
 
 
 def graph_file_lines(cdag: CDAG, file: str) -> Iterator[str]:
@@ -254,8 +279,8 @@ def graph_file_lines(cdag: CDAG, file: str) -> Iterator[str]:
         header["ops"] = [ScalarOp(int(code)).name for code in used]
     for key, value in header.items():
         try:
-            yield f"{key}: {json.dumps(value, default=_plain)}\n"
-        except TypeError as error:
+            yield f"{key}: {json.dumps(value, default=_plain, allow_nan=False)}\n"
+        except (TypeError, ValueError) as error:
             raise FormatError(file, f"{key} cannot be written: {error}") from None
     yield from _section("edges", cdag.edges().ravel(), 2)
     if cdag.weights is not None:
@@ -263,11 +288,11 @@ def graph_file_lines(cdag: CDAG, file: str) -> Iterator[str]:
     if len(cdag.further_outputs):
         yield from _section("outputs", cdag.further_outputs)
     if cdag.labels is not None:
-        yield from _json_section("labels", [json_label(label, file) for label in cdag.labels])
+        yield from _json_section("labels", (json_label(label, file) for label in cdag.labels))
     if used is not None:
         yield from _section("ops", codes)
     if cdag.op_const is not None:
-        yield from _json_section("constants", [json.dumps(value) for value in cdag.op_const.tolist()])
+        yield from _json_section("constants", map(_constant, cdag.op_const.tolist()))
     for name, ids in cdag.tensors.items():
         if not name.isprintable() or name != name.strip() or not name:
             raise FormatError(file, f"the tensor name {name!r} cannot be written")
@@ -282,11 +307,18 @@ def _section(name: str, numbers: NDArray[Any], per_line: int = _PER_LINE) -> Ite
         yield block.decode("ascii")
 
 
-def _json_section(name: str, values: Sequence[str]) -> Iterator[str]:
+def _json_section(name: str, values: Iterable[str]) -> Iterator[str]:
     yield f"\n{name}\n[\n"
-    for i, value in enumerate(values):
-        yield value + (",\n" if i + 1 < len(values) else "\n")
-    yield "]\n"
+    comma = ""
+    for value in values:
+        yield comma + value
+        comma = ",\n"
+    yield "\n]\n"
+
+
+def _constant(number: float) -> str:
+    """A constant as JSON, which has no infinite numbers: they are strings."""
+    return json.dumps(number if math.isfinite(number) else str(number))
 
 
 def _plain(value: Any) -> Any:

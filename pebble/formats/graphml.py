@@ -8,7 +8,7 @@ words. Entities and document types are refused: nothing outside the file is read
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
@@ -17,9 +17,11 @@ import numpy as np
 
 from pebble.cdag import CDAG
 from pebble.errors import FormatError
-from pebble.formats.annotations import json_label, label_from_text
+from pebble.formats.annotations import json_label, label_from_text, relabelled
 from pebble.formats.assembling import Edges, assemble, edge_rows, labels_of_names, shown
 from pebble.formats.dot import named_labels, words_of_number
+from pebble.formats.names import Column, NameTable
+from pebble.labels import IntegerLabels
 
 __all__ = ["graphml_lines", "parse_graphml"]
 
@@ -49,7 +51,7 @@ def parse_graphml(data: bytes, file: str) -> CDAG:
     >>> parse_graphml(text, "example").labels
     ('a', 'b')
     """
-    reader = _Reader(file)
+    reader = _Reader(file, len(data))
     parser = expat.ParserCreate()
     reader.parser = parser
     parser.StartElementHandler = reader.start
@@ -77,17 +79,16 @@ class _Reader:
 
     parser: expat.XMLParserType
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, size: int) -> None:
         self.file = file
         self.path: list[str] = []
         self.keys: dict[str, str] = {}  # what a key's id stands for, of the names that are read
         self.defaults: dict[str, str] = {}
-        self.index: dict[str, int] = {}  # in the order in which ids are met, in edges too
+        self.names = NameTable()  # in the order in which ids are met, in edges too
         self.listed = array("q")  # in the order of the nodes
         self.is_listed = bytearray()
-        self.edges = Edges()
-        self.given: dict[int, dict[str, str]] = {}
-        self.lines: dict[int, int] = {}
+        self.edges = Edges(size)
+        self.given = {key: Column() for key in _READ}
         self.graphs = 0
         self.owner: int | None = None
         self.key = ""
@@ -143,10 +144,11 @@ class _Reader:
             if element == "default":
                 self.defaults[self.key] = text
             elif self.owner is not None:
-                held = self.given.setdefault(self.owner, {})
-                if held.setdefault(self.key, text) != text:
+                held = self.given[self.key].get(self.owner)
+                if held is None:
+                    self.given[self.key].put(self.owner, text, self.line)
+                elif held != text:
                     raise self.error(f"a node has two data '{self.key}'")
-                self.lines[self.owner] = self.line
         elif element == "node":
             self.owner = None
 
@@ -160,7 +162,7 @@ class _Reader:
         return attributes[name]
 
     def _vertex(self, name: str) -> int:
-        v = self.index.setdefault(name, len(self.index))
+        v = self.names.number(name.encode("utf-8", "surrogatepass"))
         if v == len(self.is_listed):
             self.is_listed.append(0)
         return v
@@ -181,47 +183,62 @@ class _Reader:
 
     def graph(self) -> CDAG:
         """The CDAG of all that was read."""
-        file = self.file
-        if not self.index:
+        file, names = self.file, self.names
+        count = len(names)
+        if not count:
             raise FormatError(file, "the file holds no vertices")
-        names = list(self.index)
         absent = self.is_listed.find(0)
         if absent >= 0:
             edge = self.edges.ends.index(absent) // 2
             raise FormatError(
                 file,
-                f"the edge's vertex {shown(names[absent])} is no node of the file",
+                f"the edge's vertex {shown(names.name(absent))} is no node of the file",
                 self.edges.lines[edge],
             )
-        order = np.array(self.listed, dtype=np.int64)
-        labels, renumber = labels_of_names([names[v] for v in order.tolist()])
-        relabelled = "pebble_label" in self.defaults or any("pebble_label" in g for g in self.given.values())
-        if relabelled or renumber is None:
-            renumber = np.arange(len(names))
-        number = np.empty(len(names), dtype=np.int64)
-        number[order] = renumber
-        weights = np.ones(len(names), dtype=np.int64)
+        weights = np.ones(count, dtype=np.int64)
         outputs = []
-        for v in range(len(names)) if self.defaults else self.given:
-            said = self.defaults | self.given.get(v, {})
-            line = self.lines.get(v, 1)
+        texts = Column()
+        for v in self._described():
+            said = dict(self.defaults)
+            line = 0
+            for key, column in self.given.items():
+                if (text := column.get(v)) is not None:
+                    said[key], line = text, max(line, column.line(v))
+            line = line or 1
             weight = next((said[key] for key in _WEIGHTS if key in said), None)
             if weight is not None:
-                weights[number[v]] = words_of_number(weight, names[v], file, line)
+                weights[v] = words_of_number(weight, shown(names.name(v)), file, line)
             if said.get("pebble_output", "").strip() in ("true", "1"):
-                outputs.append(int(number[v]))
+                outputs.append(v)
             if "pebble_label" in said:
-                labels[number[v]] = label_from_text(said["pebble_label"], file, line)
+                label_from_text(said["pebble_label"], file, line)
+                texts.put(v, said["pebble_label"], line)
+        order = np.array(self.listed, dtype=np.int64)
+        number = np.empty(count, dtype=np.int64)
+        labels, renumber = labels_of_names(names, order)
+        number[order] = np.arange(count) if renumber is None or texts else renumber
+        if texts:
+            labels = IntegerLabels(renumber) if labels is None and renumber is not None else labels
+            labels = relabelled(labels, count, texts, number)
+        by_number = np.empty_like(weights)
+        by_number[number] = weights
         lines = self.edges.lines
         return assemble(
             file,
-            len(names),
-            number[self.edges.pairs()],
+            count,
+            self.edges.renumbered(number),
             labels=labels,
-            weights=weights,
-            outputs=outputs,
+            weights=by_number,
+            outputs=number[outputs] if outputs else (),
             line_of=lines.__getitem__,
         )
+
+    def _described(self) -> Iterable[int]:
+        """The vertices with data, of their own or by default."""
+        if self.defaults:
+            return range(len(self.names))
+        nodes = np.concatenate([column.vertices for column in self.given.values()])
+        return np.unique(nodes).tolist()  # type: ignore[no-any-return]
 
 
 def graphml_lines(cdag: CDAG, file: str) -> Iterator[str]:

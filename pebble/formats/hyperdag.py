@@ -123,7 +123,7 @@ def parse_plain_dag(data: bytes, file: str) -> CDAG:
     for v, line, fields in reader.rows("node", vertices):
         if len(fields) > 1:
             weights[v] = checked_weight(whole(fields[1], "weight", file, line), f"vertex {v}", file, line)
-    edges = Edges()
+    edges = Edges(reader.size)
     for _ in range(count):
         line, fields = reader.next(f"edge {len(edges)} of {count}")
         if len(fields) != 2:
@@ -211,7 +211,7 @@ def _read_pins(reader: _Reader, hyperedges: int, vertices: int, pins: int) -> tu
     file = reader.file
     source = [-1] * hyperedges
     first_line = [0] * hyperedges
-    edges = Edges()
+    edges = Edges(reader.size)
     repeated: list[tuple[int, int, int]] = []
     for i in range(pins):
         line, fields = reader.next(f"pin {i} of {pins}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from pebble.errors import FormatError
 from pebble.formats.assembling import decoded
 
-__all__ = ["JsonText"]
+__all__ = ["JsonText", "finite_json", "list_elements"]
 
 _BLANKS = re.compile(r"[ \t\n\r]*+")
 _STRING = r'"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"'
@@ -21,7 +22,51 @@ _HOLLOW = rf"(?:{_FLAT}|\[\s*+\]|\{{\s*+\}})\s*+,\s*+"
 _ITEMS = re.compile(rf"(?:{_HOLLOW})*+")
 _MEMBERS = re.compile(rf"(?:{_STRING}\s*+:\s*+{_HOLLOW})*+")
 _DEEPEST = 1000
+_BYTES_PER_BLOCK = 1 << 16
 _DECODE = json.JSONDecoder().raw_decode
+
+
+def finite_json(text: str | bytes) -> Any:
+    """A JSON value; ValueError if it is none or holds a number that JSON cannot write again: NaN, 1e400."""
+    return json.loads(text, parse_constant=_finite, parse_float=_finite)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no number that JSON has")
+    return number
+
+
+def list_elements(text: bytes) -> Iterator[Any]:
+    """The elements of a JSON list, decoded a block at a time where lines end between them.
+
+    Raises
+    ------
+    ValueError, RecursionError
+        It is no list; elements before the fault may have been given.
+    """
+    text = text.strip()
+    if not text.startswith(b"["):
+        raise ValueError
+    at = 1
+    while True:
+        end = text.find(b",\n", at + _BYTES_PER_BLOCK)
+        if end < 0:
+            break
+        try:
+            values = json.loads(b"[%b]" % text[at:end])
+        except ValueError:
+            # An element of several lines, or a fault, which the rest as a whole will show.
+            break
+        if not values:
+            raise ValueError
+        yield from values
+        at = end + 1
+    values = json.loads(b"[%b" % text[at:])
+    if not values and at > 1:
+        raise ValueError
+    yield from values
 
 
 class JsonText:

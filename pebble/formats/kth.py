@@ -45,7 +45,7 @@ def parse_kth(data: bytes, file: str) -> CDAG:
     notes.scan(data, b"c")
     vertices, closed = -1, 0
     seen = bytearray()
-    edges = Edges()
+    edges = Edges(len(data))
     for line, text in enumerate(io.BytesIO(data), 1):
         if text[:1] == b"c" or not text.strip():
             continue

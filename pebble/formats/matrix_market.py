@@ -82,7 +82,7 @@ def parse_matrix_market(data: bytes, file: str, base: int = 1) -> CDAG:
         raise FormatError(
             file, f"{height} rows with {count} entries are declared, the file has {len(data)} bytes", line
         )
-    edges = Edges()
+    edges = Edges(len(data))
     diagonal = 0
     expected = 2 + _VALUES[field]
     for line, fields in rows:

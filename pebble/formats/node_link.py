@@ -13,17 +13,21 @@ it must end blue besides the sinks. Vertices are numbered as `nodes` lists them;
 from __future__ import annotations
 
 import json
+import math
 from array import array
 from collections.abc import Hashable, Iterator
+from json.encoder import encode_basestring_ascii
 from typing import Any
 
 import numpy as np
 
 from pebble.cdag import CDAG
 from pebble.errors import FormatError
-from pebble.formats.annotations import json_label, label_from_json
+from pebble.formats.annotations import json_label, label_from_json, relabelled
 from pebble.formats.assembling import Edges, assemble, edge_rows, shown
 from pebble.formats.json_text import JsonText
+from pebble.formats.names import Column, NameTable
+from pebble.labels import tuples_of_lists
 
 __all__ = ["node_link_lines", "parse_node_link"]
 
@@ -62,23 +66,22 @@ def parse_node_link(data: bytes, file: str) -> CDAG:
     >>> parse_node_link(text, "example").labels
     ('a', 'b')
     """
-    reader = _Reader(JsonText(data, file), file)
+    reader = _Reader(JsonText(data, file), file, len(data))
     reader.read()
     return reader.graph()
 
 
 class _Reader:
-    def __init__(self, json_text: JsonText, file: str) -> None:
+    def __init__(self, json_text: JsonText, file: str, size: int) -> None:
         self.json = json_text
         self.file = file
-        self.labels: list[Hashable] = []
-        self.order = array("q")  # of the nodes, as indices of ids in the order in which they were met
-        self.index: dict[Any, int] = {}
+        self.names = NameTable()  # ids as JSON, in the order in which they were met
+        self.order = array("q")  # of the nodes, as numbers of their ids
         self.is_node = bytearray()
-        self.weights: dict[int, int] = {}
-        self.outputs: list[int] = []
-        self.relabelled: dict[int, Hashable] = {}
-        self.edges = Edges()
+        self.weighted, self.weights = array("q"), array("q")
+        self.outputs = array("q")
+        self.relabelled = Column()
+        self.edges = Edges(size)
         self.edge_key = ""
 
     def error(self, message: str) -> FormatError:
@@ -130,9 +133,8 @@ class _Reader:
             raise self.error(f'"{key}" is no list')
 
     def _vertex(self, label: Hashable) -> int:
-        v = self.index.setdefault(_key(label), len(self.index))
-        if v == len(self.labels):
-            self.labels.append(label)
+        v = self.names.number(_key(label))
+        if v == len(self.is_node):
             self.is_node.append(0)
         return v
 
@@ -149,11 +151,13 @@ class _Reader:
         self.order.append(v)
         if isinstance(node, dict):
             if node.get("weight") is not None:
-                self.weights[i] = self._weight(node["weight"], i)
+                self.weights.append(self._weight(node["weight"], i))
+                self.weighted.append(i)
             if node.get("output") is True:
                 self.outputs.append(i)
             if "pebble_label" in node:
-                self.relabelled[i] = self._label(node["pebble_label"], f"nodes[{i}]")
+                label = self._label(node["pebble_label"], f"nodes[{i}]")
+                self.relabelled.put(i, json.dumps(label), 0)
 
     def _edge(self, edge: Any, i: int) -> None:
         where = f"{self.edge_key}[{i}]"
@@ -166,13 +170,21 @@ class _Reader:
             ends = [edge[key] for key in keys[0]]
         u, v = (self._vertex(self._label(end, where)) for end in ends)
         if u == v:
-            raise self.error(f"{where}: vertex {shown(self.labels[u])} has an edge to itself")
+            raise self.error(f"{where}: vertex {shown(self._name(u))} has an edge to itself")
         self.edges.add(u, v, self.json.line())
 
     def _label(self, value: Any, where: str) -> Hashable:
-        if isinstance(value, dict):
+        kind = type(value)
+        if kind is str or kind is int:
+            return value  # type: ignore[no-any-return]
+        if kind is dict:
             raise self.error(f"{where}: an object is no id, give a string or a number")
-        return label_from_json(value, self.file, None) if isinstance(value, list) else value  # type: ignore[no-any-return]
+        if kind is float and not math.isfinite(value):
+            raise self.error(f"{where}: the id {json.dumps(value)} is no number that JSON has: use a string")
+        return label_from_json(value, self.file, self.json.line()) if kind is list else value  # type: ignore[no-any-return]
+
+    def _name(self, v: int) -> Hashable:
+        return tuples_of_lists(json.loads(self.names.name(v)))  # type: ignore[no-any-return]
 
     def _weight(self, number: Any, i: int) -> int:
         whole = type(number) is int or (type(number) is float and number.is_integer())
@@ -187,10 +199,10 @@ class _Reader:
         absent = self.is_node.find(0)
         if absent >= 0:
             edge = self.edges.ends.index(absent) // 2
-            label = shown(json.dumps(self.labels[absent]))
             raise FormatError(
                 self.file,
-                f"{self.edge_key}[{edge}]: vertex {label} is out of range, no node has that id",
+                f"{self.edge_key}[{edge}]: vertex {shown(json.dumps(self._name(absent)))} is out of range, "
+                "no node has that id",
                 self.edges.lines[edge],
             )
         n = len(self.order)
@@ -198,13 +210,16 @@ class _Reader:
         number = np.empty(n, dtype=np.int64)
         number[order] = np.arange(n)
         weights = np.ones(n, dtype=np.int64)
-        weights[list(self.weights)] = list(self.weights.values())
+        weights[self.weighted] = self.weights
+        labels = self.names.drop_index().labels(as_json=True)
+        if not (number == np.arange(n)).all():
+            labels = labels.take(order)
         lines = self.edges.lines
         return assemble(
             self.file,
             n,
-            number[self.edges.pairs()],
-            labels=[self.relabelled.get(i, self.labels[v]) for i, v in enumerate(self.order)],
+            self.edges.renumbered(number),
+            labels=relabelled(labels, n, self.relabelled) if self.relabelled else labels,
             weights=weights,
             outputs=self.outputs,
             line_of=lines.__getitem__,
@@ -239,8 +254,11 @@ def node_link_lines(cdag: CDAG, file: str) -> Iterator[str]:
     yield "\n]}\n"
 
 
-def _key(label: Any) -> Any:
+def _key(label: Any) -> bytes:
     """What tells labels apart: 1, 1.0, true and "1" are four."""
-    if isinstance(label, tuple):
-        return (tuple, *map(_key, label))
-    return label if type(label) in (int, str) else (type(label), label)
+    if type(label) is str:
+        return encode_basestring_ascii(label).encode("ascii")
+    if type(label) is int:
+        return b"%d" % label
+    # 0.0 and -0.0 are the same number.
+    return json.dumps(label + 0.0 if type(label) is float else label).encode("ascii")

@@ -1,0 +1,234 @@
+"""Names and texts of many vertices in a few bytes each, as readers collect them."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pebble.labels import TextLabels
+
+__all__ = ["Column", "NameTable", "Texts"]
+
+_LOW = 0xFFFFFFFF
+_FIRST_SLOTS = 1 << 10
+_PER_BLOCK = 1 << 16
+# Names whose ids are also kept in a dictionary, which is quicker.
+_RECENT = 1 << 15
+
+
+class Texts:
+    """Texts one after the other: their bytes and four more for each."""
+
+    def __init__(self) -> None:
+        self.text = bytearray()
+        self.ends = array("I", [0])
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    def __getitem__(self, i: int) -> bytearray:
+        return self.text[self.ends[i] : self.ends[i + 1]]
+
+    def append(self, text: bytes | bytearray) -> None:
+        """Add one more text."""
+        self.text += text
+        try:
+            self.ends.append(len(self.text))
+        except OverflowError:
+            self.ends = array("Q", self.ends)
+            self.ends.append(len(self.text))
+
+    def extend(self, texts: Sequence[bytes]) -> None:
+        """Add several texts."""
+        sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        ends = len(self.text) + np.cumsum(sizes)
+        self.text += b"".join(texts)
+        if len(self.text) >= _LOW and self.ends.typecode == "I":
+            # Beyond 4 GB every end takes eight bytes.
+            self.ends = array("Q", self.ends)
+        self.ends.frombytes(ends.astype(self.ends.typecode).tobytes())
+
+    def labels(self, as_json: bool = False) -> TextLabels:
+        """The texts as labels; nothing may be added afterwards."""
+        return TextLabels(self.text, np.frombuffer(self.ends, dtype=self.ends.typecode), as_json)
+
+
+class NameTable:
+    """Numbers names in the order in which they are first met.
+
+    A table of hashes with linear probing: beside its text a name takes 4 bytes and 12 to 24 of slots, where a
+    dictionary of Python objects takes 150. `ids` numbers many at a time, which is quicker than `number`.
+
+    Examples
+    --------
+    >>> table = NameTable()
+    >>> table.number(b"a"), table.number(b"b"), table.number(b"a"), len(table), table.name(1)
+    (0, 1, 0, 2, b'b')
+    >>> table.ids([b"c", b"a"]).tolist()
+    [2, 0]
+    """
+
+    def __init__(self) -> None:
+        self.texts = Texts()  # of the names in the slots
+        self._count = 0
+        # Names met lately; those that are new are put into the slots all at once.
+        self._recent: dict[bytes, int] = {}
+        # A slot is 0 while it is free, else 32 bits of the name's hash and the name's number plus 1.
+        self._slots: NDArray[np.uint64] = np.zeros(_FIRST_SLOTS, dtype=np.uint64)
+        self._cells: memoryview[int] = memoryview(self._slots)  # type: ignore[arg-type]
+        self._mask = _FIRST_SLOTS - 1
+
+    def __len__(self) -> int:
+        return self._count
+
+    def number(self, name: bytes) -> int:
+        """The number of a name, a new one if it was never met."""
+        recent = self._recent
+        v = recent.get(name)
+        if v is not None:
+            return v
+        tag = hash(name) & _LOW
+        cells, at = self._cells, tag & self._mask
+        while entry := cells[at]:
+            if entry >> 32 == tag and self.texts[(entry & _LOW) - 1] == name:
+                v = (entry & _LOW) - 1
+                break
+            at = (at + 1) & self._mask
+        else:
+            v = self._count
+            self._count = v + 1
+        recent[name] = v
+        if len(recent) >= _RECENT:
+            self.settle()
+        return v
+
+    def settle(self) -> None:
+        """Put the names that are new into the slots; `texts` holds all names then."""
+        first = len(self.texts)
+        new = [name for name, v in self._recent.items() if v >= first]
+        self._recent.clear()
+        hashes = np.fromiter(map(hash, new), dtype=np.int64, count=len(new))
+        self._add(new, hashes.view(np.uint64) & np.uint64(_LOW))
+
+    def ids(self, names: Sequence[bytes]) -> NDArray[np.int64]:
+        """The numbers of names that all differ; those never met are numbered in their order."""
+        self.settle()
+        hashes = np.fromiter(map(hash, names), dtype=np.int64, count=len(names))
+        tags = hashes.view(np.uint64) & np.uint64(_LOW)
+        found = np.full(len(names), -1, dtype=np.int64)
+        pending = np.arange(len(names))
+        at = (tags & np.uint64(self._mask)).astype(np.int64)
+        texts = self.texts
+        while len(pending):
+            entries = self._slots[at[pending]]
+            pending, entries = pending[entries != 0], entries[entries != 0]
+            alike = entries >> np.uint64(32) == tags[pending]
+            candidates = (entries[alike] & np.uint64(_LOW)).astype(np.int64) - 1
+            for i, v in zip(pending[alike].tolist(), candidates.tolist(), strict=True):
+                if texts[v] == names[i]:
+                    found[i] = v
+            pending = pending[found[pending] < 0]
+            at[pending] = (at[pending] + 1) & self._mask
+        new = np.flatnonzero(found < 0)
+        found[new] = self._count + np.arange(len(new))
+        self._count += len(new)
+        self._add([names[i] for i in new.tolist()], tags[new])
+        return found
+
+    def name(self, v: int) -> bytes:
+        """The name with a number."""
+        self.settle()
+        return bytes(self.texts[v])
+
+    def __iter__(self) -> Iterator[bytes]:
+        self.settle()
+        return (bytes(self.texts[v]) for v in range(self._count))
+
+    def drop_index(self) -> Texts:
+        """The names; the table must not be used afterwards, and its memory is free."""
+        self.settle()
+        self._slots = np.zeros(0, dtype=np.uint64)
+        self._cells = memoryview(self._slots)  # type: ignore[arg-type]
+        return self.texts
+
+    def _add(self, names: Sequence[bytes], tags: NDArray[np.uint64]) -> None:
+        """Put names that are not in the slots there, at most two thirds of which are taken."""
+        first = len(self.texts)
+        self.texts.extend(names)
+        old, size = self._slots, len(self._slots)
+        while 3 * len(self.texts) > 2 * size:
+            size *= 2
+        if size > len(old):
+            self._slots = np.zeros(size, dtype=np.uint64)
+            self._cells = memoryview(self._slots)  # type: ignore[arg-type]
+            self._mask = size - 1
+            for start in range(0, len(old), _PER_BLOCK):
+                block = old[start : start + _PER_BLOCK]
+                self._insert(block[block != 0])
+        numbers = np.arange(first + 1, len(self.texts) + 1, dtype=np.uint64)
+        self._insert(tags << np.uint64(32) | numbers)
+
+    def _insert(self, entries: NDArray[np.uint64]) -> None:
+        """Put entries of names that are not in the slots there, each in the first free slot from its own."""
+        slots = self._slots
+        at = ((entries >> np.uint64(32)) & np.uint64(self._mask)).astype(np.int64)
+        while len(entries):
+            free = slots[at] == 0
+            # Of several that want one slot the last gets it.
+            slots[at[free]] = entries[free]
+            waiting = slots[at] != entries
+            entries, at = entries[waiting], (at[waiting] + 1) & self._mask
+
+
+class Column:
+    """What some vertices have, one text and one line each.
+
+    Attributes
+    ----------
+    texts : Texts
+        In the order in which they were given, in UTF-8.
+    """
+
+    def __init__(self) -> None:
+        self._place = array("i")  # by vertex: 1 more than the place of its text, 0 if it has none
+        self.texts = Texts()
+        self._lines = array("q")
+        self._vertices = array("q")
+
+    def __len__(self) -> int:
+        return len(self._vertices)
+
+    def __bool__(self) -> bool:
+        return bool(self._vertices)
+
+    def get(self, v: int) -> str | None:
+        """The text of a vertex, if it has one."""
+        place = self._place[v] if v < len(self._place) else 0
+        return self.texts[place - 1].decode("utf-8", "surrogatepass") if place else None
+
+    def line(self, v: int) -> int:
+        """The line of a vertex's text, 0 if it has none."""
+        place = self._place[v] if v < len(self._place) else 0
+        return self._lines[place - 1] if place else 0
+
+    @property
+    def vertices(self) -> NDArray[np.int64]:
+        """The vertices that have a text, in the order in which they got it."""
+        return np.array(self._vertices, dtype=np.int64)
+
+    def put(self, v: int, text: str, line: int) -> None:
+        """Give a vertex that has none its text."""
+        if v >= len(self._place):
+            self._place.frombytes(bytes(4 * (v + 1 - len(self._place))))
+        self.texts.append(text.encode("utf-8", "surrogatepass"))
+        self._lines.append(line)
+        self._vertices.append(v)
+        self._place[v] = len(self._vertices)
+
+    def __iter__(self) -> Iterator[tuple[int, str, int]]:
+        """Vertex, text and line, in the order in which they were given."""
+        for i, v in enumerate(self._vertices):
+            yield v, self.texts[i].decode("utf-8", "surrogatepass"), self._lines[i]
