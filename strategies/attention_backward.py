@@ -59,7 +59,7 @@ def flash_attention(m: Machine, shape: Shape, block_columns: Words, block_rows: 
     Loads 2nd + T(3nd + 2n) − nd, stores T·nd + 2nd with T = ⌈n/Bc⌉, about 16n²d²/M in all for Bc ≈ M/4d; peak
     4dBc + 2dBr + 2BrBc + 2 (a little less where one block holds all rows); least M 6d + 4.
     """
-    _keys_outside(m, shape, block_columns, block_rows, lambda i, dO: m.stream("D", i))
+    _keys_stay(m, shape, block_columns, block_rows, lambda i, dO: m.stream("D", i))
 
 
 def flash_attention_1(m: Machine, shape: Shape, block_columns: Words, block_rows: Words) -> None:
@@ -75,12 +75,26 @@ def flash_attention_1(m: Machine, shape: Shape, block_columns: Words, block_rows
         m.rowsum(D, m.map("dOO", m.stream("O", *dO.index), dO))
         return D
 
-    _keys_outside(m, shape, block_columns, block_rows, dots)
+    _keys_stay(m, shape, block_columns, block_rows, dots)
 
 
-def _keys_outside(
-    m: Machine, shape: Shape, block_columns: Words, block_rows: Words, dots: Callable[[Block, Tile], Tile]
+def keys_pass(m: Machine, shape: Shape, block_columns: Words, inner_rows: Words) -> None:
+    """dK and dV: keys, values and their gradients stay while the queries pass.
+
+    Loads 2nd + T(2nd + 2n), stores 2nd with T = ⌈n/Bc⌉; peak 4dBc + 2dBr + 2BrBc + 2.
+    """
+    _keys_stay(m, shape, block_columns, inner_rows, lambda i, dO: m.stream("D", i), dQ_too=False)
+
+
+def _keys_stay(
+    m: Machine,
+    shape: Shape,
+    block_columns: Words,
+    block_rows: Words,
+    dots: Callable[[Block, Tile], Tile],
+    dQ_too: bool = True,
 ) -> None:
+    """dK and dV with keys outside, D from `dots`; dQ too, its partial sums through slow memory."""
     c = m.whole(shape.d)
     for j in m.loop(shape.n, block_columns):
         K, V = m.load("K", j, c), m.load("V", j, c)
@@ -95,33 +109,12 @@ def _keys_outside(
             m.free(D, P, dO)
             m.multiply(dK, dS, Q)
             m.free(Q)
-            dQ = m.accumulator("dQ", i, c) if j.first else m.load("dQ", i, c, before=j)
-            m.multiply(dQ, dS, K)
-            m.store(dQ)
-            m.free(dQ, dS)
-        m.store(dK)
-        m.store(dV)
-        m.free(K, V, dK, dV)
-
-
-def keys_pass(m: Machine, shape: Shape, block_columns: Words, inner_rows: Words) -> None:
-    """dK and dV: keys, values and their gradients stay while the queries pass.
-
-    Loads 2nd + T(2nd + 2n), stores 2nd with T = ⌈n/Bc⌉; peak 4dBc + 2dBr + 2BrBc + 2.
-    """
-    c = m.whole(shape.d)
-    for j in m.loop(shape.n, block_columns):
-        K, V = m.load("K", j, c), m.load("V", j, c)
-        dK, dV = m.accumulator("dK", j, c), m.accumulator("dV", j, c)
-        for i in m.loop(shape.n, inner_rows):
-            Q = m.load("Q", i, c)
-            P = probabilities(m, Q, K, m.stream("L", i))
-            dO = m.load("dO", i, c)
-            m.multiply(dV, P, dO)
-            dS = gradient_of_scores(m, dO, V, P, m.stream("D", i))
-            m.free(P, dO)
-            m.multiply(dK, dS, Q)
-            m.free(Q, dS)
+            if dQ_too:
+                dQ = m.accumulator("dQ", i, c) if j.first else m.load("dQ", i, c, before=j)
+                m.multiply(dQ, dS, K)
+                m.store(dQ)
+                m.free(dQ)
+            m.free(dS)
         m.store(dK)
         m.store(dV)
         m.free(K, V, dK, dV)

@@ -8,8 +8,14 @@ language, and the cost against the lower bounds.
 
 from __future__ import annotations
 
-from strategies.masked_tiles import BACKWARD_TILES, FORWARD_TILES, gradient_of_scores, probabilities
-from strategies.tiles.language import Machine, Shape
+from strategies.masked_tiles import (
+    BACKWARD_TILES,
+    FORWARD_TILES,
+    gradient_of_scores,
+    keys_stay,
+    probabilities,
+)
+from strategies.tiles.language import Block, Machine, Shape, Tile
 from strategies.tiles.masked_language import MaskedMachine, MaskedShape
 from strategies.tiles.masked_strategy import MaskedStrategy
 from strategies.tiles.tuning import Step
@@ -30,26 +36,14 @@ def keys_outside(m: MaskedMachine, shape: MaskedShape, block_columns: int, block
 
     Loads 2nd + A(3d + 2) − nd, stores Ad + 2nd; about 16Zd²/M in all. Peak 4dBc + 2dBr + 2BrBc + 2.
     """
-    c = m.columns
-    for j in m.loop("keys", block_columns):
-        K, V = m.load("K", j, c), m.load("V", j, c)
-        dK, dV = m.accumulator("dK", j, c), m.accumulator("dV", j, c)
-        for i in m.loop("queries", block_rows):
-            Q = m.load("Q", i, c)
-            P = probabilities(m, Q, K, m.stream("L", i))
-            dO = m.load("dO", i, c)
-            m.multiply(dV, P, dO)
-            dS = gradient_of_scores(m, dO, V, P, m.stream("D", i))
-            m.free(P, dO)
-            m.multiply(dK, dS, Q)
-            m.free(Q)
-            dQ = m.resume("dQ", i, c, before=j)
-            m.multiply(dQ, dS, K)
-            m.store(dQ)
-            m.free(dQ, dS)
-        m.store(dK)
-        m.store(dV)
-        m.free(K, V, dK, dV)
+
+    def feed_dQ(j: Block, i: Block, dS: Tile, K: Tile) -> None:
+        dQ = m.resume("dQ", i, m.columns, before=j)
+        m.multiply(dQ, dS, K)
+        m.store(dQ)
+        m.free(dQ)
+
+    keys_stay(m, block_columns, block_rows, feed_dQ)
 
 
 def queries_outside(m: MaskedMachine, shape: MaskedShape, block_rows: int, block_columns: int) -> None:
@@ -83,22 +77,7 @@ def keys_pass(m: MaskedMachine, shape: MaskedShape, block_columns: int, inner_ro
 
     Loads 2nd + A(2d + 2), stores 2nd; peak 4dBc + 2dBr + 2BrBc + 2.
     """
-    c = m.columns
-    for j in m.loop("keys", block_columns):
-        K, V = m.load("K", j, c), m.load("V", j, c)
-        dK, dV = m.accumulator("dK", j, c), m.accumulator("dV", j, c)
-        for i in m.loop("queries", inner_rows):
-            Q = m.load("Q", i, c)
-            P = probabilities(m, Q, K, m.stream("L", i))
-            dO = m.load("dO", i, c)
-            m.multiply(dV, P, dO)
-            dS = gradient_of_scores(m, dO, V, P, m.stream("D", i))
-            m.free(P, dO)
-            m.multiply(dK, dS, Q)
-            m.free(Q, dS)
-        m.store(dK)
-        m.store(dV)
-        m.free(K, V, dK, dV)
+    keys_stay(m, block_columns, inner_rows)
 
 
 def queries_pass(m: MaskedMachine, shape: MaskedShape, block_rows: int, inner_columns: int) -> None:

@@ -8,11 +8,13 @@ loads Z words for each block of columns, and the rows that each block of its own
 
 from __future__ import annotations
 
-from strategies.tiles.language import Tile
+from collections.abc import Callable
+
+from strategies.tiles.language import Block, Tile
 from strategies.tiles.masked_language import Axis, MaskedMachine, MaskedShape
 from strategies.tiles.tuning import Step
 
-__all__ = ["BACKWARD_TILES", "FORWARD_TILES", "gradient_of_scores", "probabilities"]
+__all__ = ["BACKWARD_TILES", "FORWARD_TILES", "gradient_of_scores", "keys_stay", "probabilities"]
 
 
 def probabilities(m: MaskedMachine, Q: Tile, K: Tile, L: Tile) -> Tile:
@@ -97,20 +99,36 @@ def dV_dK_dS(m: MaskedMachine, shape: MaskedShape, block_columns: int, inner_row
 
     Peak 4dBc + 2dBr + 2BrBc + 2.
     """
+    keys_stay(m, block_columns, inner_rows, lambda j, i, dS, K: m.store(dS))
+
+
+def keys_stay(
+    m: MaskedMachine,
+    block_columns: int,
+    block_rows: int,
+    feed: Callable[[Block, Block, Tile, Tile], None] | None = None,
+) -> None:
+    """dK and dV: keys, values and their gradients stay while the queries that see them pass.
+
+    `feed` is called with every two blocks of keys and queries, their dS and the keys' K, for whatever else dS
+    is wanted for.
+    """
     c = m.columns
     for j in m.loop("keys", block_columns):
         K, V = m.load("K", j, c), m.load("V", j, c)
         dK, dV = m.accumulator("dK", j, c), m.accumulator("dV", j, c)
-        for i in m.loop("queries", inner_rows):
+        for i in m.loop("queries", block_rows):
             Q = m.load("Q", i, c)
             P = probabilities(m, Q, K, m.stream("L", i))
             dO = m.load("dO", i, c)
             m.multiply(dV, P, dO)
             dS = gradient_of_scores(m, dO, V, P, m.stream("D", i))
-            m.store(dS)
             m.free(P, dO)
             m.multiply(dK, dS, Q)
-            m.free(Q, dS)
+            m.free(Q)
+            if feed is not None:
+                feed(j, i, dS, K)
+            m.free(dS)
         m.store(dK)
         m.store(dV)
         m.free(K, V, dK, dV)
