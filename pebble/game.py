@@ -454,7 +454,8 @@ class Game:
         cdag = self.instance.cdag
         if cdag.num_vertices > MOST_LAID_OUT:
             return None
-        return position_svg(cdag, Position.of(cdag, self._red, self._blue, self._computed))
+        aggregated = self._aggregated if self.instance.rules.partial else None
+        return position_svg(cdag, Position.of(cdag, self._red, self._blue, self._computed, aggregated))
 
 
 def _as_move(move: Move | str) -> Move:

@@ -131,8 +131,8 @@ class Schedule:
         claim = "" if self.claim is None else f", claims I/O {self.claim}"
         return f"<Schedule{by} for {self.instance!r}: {len(self)} moves{claim}>"
 
-    def _repr_svg_(self) -> str | None:
-        """Vertices over time, as notebooks show a schedule; it is refereed first. None under some rules."""
-        from pebble.draw.svg_strip import can_be_drawn, schedule_svg
+    def _repr_svg_(self) -> str:
+        """Vertices over time, as notebooks show a schedule; it is refereed first."""
+        from pebble.draw.svg_strip import schedule_svg
 
-        return schedule_svg(self) if can_be_drawn(self) else None
+        return schedule_svg(self)

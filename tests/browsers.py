@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Page", "browser", "missing"]
+__all__ = ["Page", "Show", "browser", "missing"]
 
 _FLAGS = (
     "--headless",
@@ -101,6 +101,10 @@ class Page:
     def complaints(self) -> list[str]:
         """What the console holds since it was last asked: errors, refused requests, warnings."""
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] != "INFO"]
+
+
+# Opens a page given as HTML.
+Show = Callable[[str], Page]
 
 
 @contextmanager

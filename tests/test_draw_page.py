@@ -198,7 +198,8 @@ def test_the_guide_runs(
     code = "".join(re.findall(r"^```python\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL))
     exec(compile(code, "viewer.md", "exec"), {"__name__": "guide"})
     assert {path.name for path in tmp_path.iterdir()} == {"fft.svg", "schedule.svg"}
-    (commands,) = re.findall(r"^```sh\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL)
+    commands = "".join(re.findall(r"^```sh\n(.*?)^```$", guide, re.MULTILINE | re.DOTALL))
+    assert commands.count("--rules") == 3
     for line in commands.splitlines():
         assert main(shlex.split(line, comments=True)[1:]) == 0
     assert {path.suffix for path in tmp_path.iterdir()} == {".svg", ".html", ".pebble"}

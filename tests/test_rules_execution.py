@@ -1,4 +1,4 @@
-"""Schedules under every rule set compute the right numbers, come back from files, are drawn or refused."""
+"""Schedules under every rule set compute the right numbers, come back from files, are named."""
 
 from __future__ import annotations
 
@@ -16,14 +16,10 @@ import pebble
 import strategies
 from pebble.cdag import CDAG
 from pebble.cli.main import app
-from pebble.draw.page import viewer_page
-from pebble.draw.position import Position
-from pebble.draw.svg_strip import schedule_svg
 from pebble.errors import FormatError, UnsupportedInstanceError
 from pebble.game import Game
 from pebble.instance import Instance
 from pebble.referee import verify
-from pebble.result import Result, Status
 from pebble.schedule import Schedule
 from tests.games import random_op_cdag
 from tests.rule_sets import random_rules, random_variant
@@ -118,44 +114,6 @@ def test_what_is_red_at_the_start_is_checked(tmp_path: Path) -> None:
     path.write_text(text.replace("M: 3", "M: 1"))
     with pytest.raises(FormatError, match="2 words are red at the start, M=1"):
         Schedule.load(path)
-
-
-# -- pictures -----------------------------------------------------------------------------------------
-
-
-def test_positions_are_those_of_the_game() -> None:
-    rng = random.Random(13)
-    for _ in range(60):
-        instance = random_variant(rng, 6)
-        game = Game(instance)
-        for _ in range(15):
-            if legal := game.legal_moves():
-                game.push(rng.choice(legal))
-        position = Position.after(game.schedule(), len(game))
-        for mask, vertices in (
-            (position.red, game.red),
-            (position.blue, game.blue),
-            (position.computed, game.computed),
-        ):
-            assert set(np.flatnonzero(mask).tolist()) == vertices
-
-
-def test_pictures_are_drawn_where_they_are_true() -> None:
-    cdag = graphs.build("fft:4")
-    for rules in ("one-shot+sliding", "hong-kung+outputs-any+load=2"):
-        schedule = strategies.play("belady", Instance(cdag, 4, rules))
-        assert schedule_svg(schedule).startswith("<svg")
-        with pytest.raises(UnsupportedInstanceError, match="the viewer plays hong-kung and one-shot, not"):
-            viewer_page(schedule.instance, schedule)
-    for rules in ("partial", "one-shot+no-delete", "hong-kung+free-sources"):
-        schedule = strategies.play("belady", Instance(cdag, 4, rules))
-        with pytest.raises(UnsupportedInstanceError, match="rules are not drawn"):
-            schedule_svg(schedule)
-        assert schedule._repr_svg_() is None
-        io = verify(schedule).io
-        result = Result(Status.FEASIBLE, schedule, io, 0, None, "belady")
-        assert f"rules {rules}" in str(result)
-        assert "<svg" not in result._repr_html_()
 
 
 # -- the command line ---------------------------------------------------------------------------------

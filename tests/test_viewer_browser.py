@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,32 +20,7 @@ from pebble.refusals import refusal
 from pebble.result import Limit
 from pebble.schedule import Schedule
 from strategies.playing import play
-from tests.browsers import Page, browser, missing
-
-if missing():
-    pytest.skip(f"the viewer's browser tests are skipped: {missing()}", allow_module_level=True)
-
-Show = Callable[[str], Page]
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    with browser() as started:
-        yield started
-
-
-@pytest.fixture
-def show(page: Page, tmp_path: Path) -> Iterator[Show]:
-    """Opens a page given as HTML; at the end of the test the console must be empty."""
-
-    def load(html: str) -> Page:
-        file = tmp_path / "page.html"
-        file.write_text(html, encoding="utf-8")
-        page.open(file)
-        return page
-
-    yield load
-    assert page.complaints() == []
+from tests.browsers import Page, Show
 
 
 def _padded(schedule: Schedule, length: int) -> Schedule:

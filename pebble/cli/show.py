@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["show"]
 
-_STYLES = {"R": "bold red", "B": "bold blue", "P": "bold magenta"}
+_STYLES = {"[Rr]": "bold red", "[Bb]": "bold blue", "[Pp]": "bold magenta"}
 
 
 def show(
@@ -31,7 +31,8 @@ def show(
 ) -> None:
     """Print a position of a schedule, or a small graph, as text.
 
-    R is red, B blue, P both, x computed with no pebble left. Exit code 1 if a rule is broken before move K.
+    R is red, B blue, P both, x computed with no pebble left; small letters are values that partial rules have
+    not completed. Exit code 1 if a rule is broken before move K.
     """
     from pebble.draw.text import graph_text
 
@@ -60,7 +61,7 @@ def _show_position(name: str, schedule: Schedule, moves: int, as_json: bool) -> 
     from pebble.aggregates import aggregate_of
     from pebble.boards import Board
     from pebble.draw.position import Position
-    from pebble.draw.text import MARKS, position_text
+    from pebble.draw.text import BEGUN_MARKS, MARKS, position_text
     from pebble.errors import IncompleteScheduleError
     from pebble.moves import Op
     from pebble.referee import verify_stream
@@ -114,7 +115,8 @@ def _show_position(name: str, schedule: Schedule, moves: int, as_json: bool) -> 
         f"{instance.M:,}, {done if over else 'outputs missing'}\n"
     )
     _write(position_text(g, position), coloured=True)
-    _write("\n" + "  ".join(f"{mark} {meaning}" for mark, meaning in MARKS.items()))
+    marks = MARKS | (BEGUN_MARKS if instance.rules.partial else {})
+    _write("\n" + "  ".join(f"{mark} {meaning}" for mark, meaning in marks.items()))
 
 
 def _write(text: str, *, coloured: bool = False) -> None:

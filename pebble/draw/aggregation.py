@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pebble.draw.effects import Replay
 from pebble.instance import Instance
-from pebble.moves import Op, unpack_arrays
+from pebble.moves import Op
 
 __all__ = ["Steps", "aggregate"]
 
@@ -29,7 +30,7 @@ class Steps:
     loads, stores, computes, recomputes : ndarray of int64, shape (num_steps + 1,)
         Counted from the start; loads and stores in words.
     peak : ndarray of int64, shape (num_steps + 1,)
-        Most red words within the step.
+        Most red words within the step; in a slide, where one pebble moves, never above M.
     red, blue : ndarray of uint8, shape (num_steps + 1, num_cells)
         Share of a cell's places that hold a pebble at the end of the step, 255 for all; above 0 if any does.
     """
@@ -45,7 +46,7 @@ class Steps:
 
 
 def aggregate(instance: Instance, moves: NDArray[Any], cell_of: Ints, scale: Ints, most_steps: int) -> Steps:
-    """Cut legal moves into at most `most_steps` steps.
+    """Cut moves that are legal under the instance's rules into at most `most_steps` steps.
 
     Parameters
     ----------
@@ -61,63 +62,46 @@ def aggregate(instance: Instance, moves: NDArray[Any], cell_of: Ints, scale: Int
     -----
     O(moves + |V| + steps * cells) time; the moves are read in slices.
     """
-    cdag = instance.cdag
     count, cells = len(moves), len(scale)
     cuts = max(1, min(most_steps, count))
     steps = cuts + 1
     ends = (np.arange(steps) * count) // cuts
     tallies = np.zeros((4, steps), dtype=np.int64)
     peak = np.zeros(steps, dtype=np.int64)
-    red = np.zeros(steps * cells, dtype=np.int64)
-    blue = np.zeros(steps * cells, dtype=np.int64)
-    is_blue = cdag.is_source.copy()
-    computed = np.zeros(cdag.num_vertices, dtype=np.bool_)
-    words_red = 0
+    turned = np.zeros((2, steps * cells), dtype=np.int64)
+    replay = Replay(instance)
+    # The start stands in the first row.
+    for row, mask in zip(turned, (replay.red, replay.blue), strict=True):
+        row[:cells] = np.bincount(cell_of[mask], minlength=cells)
+    words_red = replay.red_words
+    peak[0] = words_red
     for lo in range(0, count, _SLICE):
-        ops, vertices = unpack_arrays(moves[lo : lo + _SLICE])
-        step = np.searchsorted(ends, np.arange(lo, lo + len(ops)), side="right")
-        words = np.ones(len(ops), dtype=np.int64) if cdag.weights is None else cdag.weights[vertices]
-        stored, deleted, done = ops == Op.STORE, ops == Op.DELETE, ops == Op.COMPUTE
-        turn = np.where(stored, 0, np.where(deleted, -1, 1))
-        held = words_red + np.cumsum(turn * words)
+        done = replay.play(moves[lo : lo + _SLICE])
+        step = np.searchsorted(ends, np.arange(lo, lo + len(done.ops)), side="right")
+        held = words_red + np.cumsum(done.red * done.words)
+        words_last = int(held[-1])
+        # In an open slide one pebble is on its way between two vertices.
+        held = np.minimum(held, replay.capacity)
         np.maximum.at(peak, step, held)
         # A step begins with what the one before left, which may be its peak.
-        peak[step[0]] = max(int(peak[step[0]]), words_red)
-        words_red = int(held[-1])
+        peak[step[0]] = max(int(peak[step[0]]), min(words_red, replay.capacity))
+        words_red = words_last
         begins = np.flatnonzero(np.diff(step) > 0)
         np.maximum.at(peak, step[begins + 1], held[begins])
-        place = step * cells + cell_of[vertices]
-        red += np.bincount(place, weights=turn, minlength=len(red)).astype(np.int64)
-        first_stored = _first_time(vertices, stored, is_blue)
-        blue += np.bincount(place[first_stored], minlength=len(blue))
-        first_computed = _first_time(vertices, done, computed)
-        for row, (chosen, weight) in enumerate(
-            [
-                (ops == Op.LOAD, words),
-                (stored, words),
-                (done, None),
-                (done & ~first_computed, None),
-            ]
-        ):
-            given = None if weight is None else weight[chosen]
-            tallies[row] += np.bincount(step[chosen], weights=given, minlength=steps).astype(np.int64)
-    red_now = np.cumsum(red.reshape(steps, cells), axis=0)
-    first_blue = np.bincount(cell_of[cdag.sources], minlength=cells)
-    blue_now = np.cumsum(blue.reshape(steps, cells), axis=0) + first_blue
+        place = step * cells + cell_of[done.vertices]
+        for row, turns in zip(turned, (done.red, done.blue), strict=True):
+            row += np.bincount(place, weights=turns, minlength=len(row)).astype(np.int64)
+        counted = (
+            done.words * (done.ops == Op.LOAD),
+            done.words * (done.ops == Op.STORE),
+            done.completed > 0,
+            done.completed > 1,
+        )
+        for tally, figures in zip(tallies, counted, strict=True):
+            tally += np.bincount(step, weights=figures, minlength=steps).astype(np.int64)
+    red, blue = (_levels(np.cumsum(row.reshape(steps, cells), axis=0), scale) for row in turned)
     loads, stores, computes, recomputes = np.cumsum(tallies, axis=1)
-    return Steps(
-        ends, loads, stores, computes, recomputes, peak, _levels(red_now, scale), _levels(blue_now, scale)
-    )
-
-
-def _first_time(vertices: Ints, chosen: NDArray[np.bool_], seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Mask of the chosen moves that are the first on their vertex; `seen` is brought up to date."""
-    mask = np.zeros(len(vertices), dtype=np.bool_)
-    at = np.flatnonzero(chosen)
-    new, first = np.unique(vertices[at], return_index=True)
-    mask[at[first[~seen[new]]]] = True
-    seen[new] = True
-    return mask
+    return Steps(ends, loads, stores, computes, recomputes, peak, red, blue)
 
 
 def _levels(count: Ints, scale: Ints) -> NDArray[np.uint8]:

@@ -20,6 +20,7 @@ from pebble.operations import ScalarOp
 
 if TYPE_CHECKING:
     from pebble.instance import Instance
+    from pebble.rules import Rules
     from pebble.schedule import Schedule
 
 __all__ = ["MOST_MOVES", "Reference", "viewer_page"]
@@ -30,12 +31,23 @@ MOST_MOVES = 100_000
 _MOST_STEPS = 500
 # Bytes of pebble levels in one page, per colour.
 _MOST_LEVELS = 1_000_000
-_SCRIPTS = ("model.js", "board.js", "painting.js", "charts.js", "panels.js", "player.js", "main.js")
+_SCRIPTS = (
+    "model.js",
+    "board.js",
+    "rules.js",
+    "file.js",
+    "painting.js",
+    "charts.js",
+    "panels.js",
+    "player.js",
+    "main.js",
+    "probe.js",
+)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What a reader's own game is measured against; words of I/O.
+    """What a reader's own game is measured against: I/O costs under the instance's rules.
 
     Attributes
     ----------
@@ -87,11 +99,6 @@ def viewer_page(
         vertices the graph is shown by tiles (and the reader cannot play), beyond 100,000 moves time goes in
         500 steps.
 
-    Raises
-    ------
-    UnsupportedInstanceError
-        The rules are not plain, or something is red at the start.
-
     Examples
     --------
     >>> from pebble.cdag import CDAG
@@ -100,14 +107,6 @@ def viewer_page(
     >>> page.startswith("<!DOCTYPE html>"), "http://" in page or "https://" in page
     (True, False)
     """
-    if not instance.is_plain:
-        from pebble.errors import UnsupportedInstanceError
-
-        at_start = " with vertices red at the start" if instance.red_at_start else ""
-        raise UnsupportedInstanceError(
-            f"the viewer plays hong-kung and one-shot, not {instance.rules}{at_start}: `pebble show --at` "
-            "prints positions under any rules"
-        )
     document = viewer_data(instance, schedule, reference or Reference(), title, play)
     # In a script element only "</" and "<!" mean anything to HTML.
     data = json.dumps(document, separators=(",", ":")).replace("<", "\\u003c")
@@ -141,7 +140,8 @@ def viewer_data(
         "M": instance.M,
         "leastM": instance.least_M,
         "rules": instance.rules.name,
-        "recomputation": instance.rules.recomputation,
+        "flags": _flags(instance.rules),
+        "redAtStart": list(instance.red_at_start),
         "numSources": len(cdag.sources),
         "numOutputs": len(cdag.outputs),
         "layouts": [_layout_data(layout) for layout in layouts],
@@ -156,6 +156,20 @@ def viewer_data(
         },
     }
     return document
+
+
+def _flags(rules: Rules) -> dict[str, Any]:
+    return {
+        "recomputation": rules.recomputation,
+        "sliding": rules.sliding,
+        "freeSources": rules.free_sources,
+        "partial": rules.partial,
+        "deletion": rules.deletion,
+        "outputs": rules.outputs,
+        "loadCost": rules.load_cost,
+        "storeCost": rules.store_cost,
+        "computeCost": rules.compute_cost,
+    }
 
 
 def _graph_data(instance: Instance) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from pebble.aggregates import computed_vertices
 from pebble.moves import Op, unpack_arrays
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ class Position:
     ----------
     red, blue : ndarray of bool, shape (num_vertices,)
     computed : ndarray of bool, shape (num_vertices,)
-        Vertices computed at least once.
+        Vertices computed at least once; under partial rules, the complete ones.
+    begun : ndarray of float64, shape (num_vertices,), or None
+        Under partial rules, of vertices that are not complete the share of their in-edges that is aggregated.
 
     Examples
     --------
@@ -44,6 +47,7 @@ class Position:
     red: Mask
     blue: Mask
     computed: Mask
+    begun: NDArray[np.float64] | None = None
 
     @classmethod
     def start(cls, cdag: CDAG) -> Position:
@@ -78,18 +82,42 @@ class Position:
         board = Board.of(schedule.instance)
         board.play(schedule.moves[:moves])
         red, blue, computed = (board.state & bit != 0 for bit in (RED, BLUE, COMPUTED))
-        if not schedule.instance.rules.free_sources:
-            computed &= ~schedule.instance.cdag.is_source
-        return cls(red, blue, computed)
+        cdag, rules = schedule.instance.cdag, schedule.instance.rules
+        if not rules.free_sources:
+            computed &= ~cdag.is_source
+        if not rules.partial:
+            return cls(red, blue, computed)
+        ops, items = unpack_arrays(schedule.moves[:moves])
+        edges = items[(ops == Op.COMPUTE) & (items < cdag.num_edges)]
+        return cls(red, blue, computed, _begun(cdag, edges, computed))
 
     @classmethod
     def of(
-        cls, cdag: CDAG, red: Iterable[int], blue: Iterable[int], computed: Iterable[int] = ()
+        cls,
+        cdag: CDAG,
+        red: Iterable[int],
+        blue: Iterable[int],
+        computed: Iterable[int] = (),
+        aggregated: Iterable[int] | None = None,
     ) -> Position:
-        """The position of which the vertices are known, as those of a game in progress."""
-        masks = []
-        for vertices in (red, blue, computed):
-            mask = np.zeros(cdag.num_vertices, dtype=np.bool_)
-            mask[np.fromiter(vertices, dtype=np.int64)] = True
-            masks.append(mask)
-        return cls(*masks)
+        """The position of which the vertices are known, as those of a game in progress.
+
+        `aggregated` are the edges aggregated under partial rules, None under others.
+        """
+        reds, blues, done = (_mask(cdag, vertices) for vertices in (red, blue, computed))
+        if aggregated is None:
+            return cls(reds, blues, done)
+        return cls(reds, blues, done, _begun(cdag, np.fromiter(aggregated, dtype=np.int64), done))
+
+
+def _mask(cdag: CDAG, vertices: Iterable[int]) -> Mask:
+    mask = np.zeros(cdag.num_vertices, dtype=np.bool_)
+    mask[np.fromiter(vertices, dtype=np.int64)] = True
+    return mask
+
+
+def _begun(cdag: CDAG, edges: NDArray[np.int64], complete: Mask) -> NDArray[np.float64]:
+    """Per vertex the share of its in-edges that is among `edges`, 0 once it is complete."""
+    done = np.bincount(computed_vertices(cdag, edges), minlength=cdag.num_vertices)
+    share: NDArray[np.float64] = np.where(complete, 0.0, done / np.maximum(cdag.in_degree, 1))
+    return share

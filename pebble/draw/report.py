@@ -97,7 +97,7 @@ def result_html(result: Result) -> str:
     rows = [("status", result.status.value), ("method", result.method)]
     picture = ""
     if result.schedule is not None:
-        from pebble.draw.svg_strip import can_be_drawn, schedule_svg
+        from pebble.draw.svg_strip import schedule_svg
         from pebble.referee import verify
 
         cost = verify(result.schedule)
@@ -106,7 +106,7 @@ def result_html(result: Result) -> str:
         charged = f", charged {cost.compute_cost:g}" if cost.price else ""
         rows.append(("computes", f"{cost.computes:,}, of which {cost.recomputes:,} again{charged}"))
         rows.append(("peak red", f"{cost.peak_red:,} of {result.schedule.instance.M:,} words"))
-        picture = schedule_svg(result.schedule) if can_be_drawn(result.schedule) else ""
+        picture = schedule_svg(result.schedule)
     rows.append(("lower bound", f"{result.lower_bound:,} words: {bound}"))
     if result.gap is not None:
         rows.append(("gap", f"{result.gap:.1%}"))

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 # Red and blue pebbles are literally red and blue, and differ in shape as well: a disc and a square.
-RED, BLUE = "#c0392b", "#2471a3"
+RED, BLUE, BEGUN = "#c0392b", "#2471a3", "#1e8449"
 INK, FAINT, LINE, CELL_EDGE, EDGE = "#1d2229", "#5c6672", "#d5dae1", "#aeb7c2", "#97a2af"
 # Vertices of a drawing; beyond, tiles and runs stand for them.
 MOST_DRAWN = 600
@@ -63,7 +63,11 @@ def graph_svg(cdag: CDAG, kind: str = "auto") -> str:
 
 
 def position_svg(cdag: CDAG, position: Position, kind: str = "auto") -> str:
-    """A position: blue squares, red discs, a dot where a value was computed and has no pebble left."""
+    """A position: blue squares, red discs, a dot where a value was computed and has no pebble left.
+
+    Under partial rules the pebbles of a value that is not complete are hollow, and a ring around it fills
+    with the predecessors that are aggregated.
+    """
     layout = lay_out(cdag, kind, MOST_DRAWN)
     has_edges = layout.exact and layout.kind == "layers" and cdag.num_edges <= _MOST_EDGES
     fits = min(900 / layout.width, 560 / layout.height)
@@ -81,21 +85,29 @@ def position_svg(cdag: CDAG, position: Position, kind: str = "auto") -> str:
     if has_edges:
         parts.append(_edges(cdag, layout, scale))
     red, blue, past = _levels(layout, position)
+    begun = [0.0] * layout.num_cells
+    if layout.exact and position.begun is not None:
+        begun = position.begun.tolist()
     for c in range(layout.num_cells):
         x, y = layout.x[c] * scale + _MARGIN, layout.y[c] * scale + _MARGIN
         output = layout.exact and bool(cdag.is_output[c])
         parts.append(
             _cell(x, y, layout.size[c] * scale, layout.exact and layout.kind == "layers", output)
-            + _pebbles(x, y, layout.size[c] * scale, float(red[c]), float(blue[c]), bool(past[c]))
+            + _pebbles(
+                x, y, layout.size[c] * scale, float(red[c]), float(blue[c]), bool(past[c]), begun[c] > 0
+            )
         )
+        if begun[c] > 0:
+            parts.append(_ring(x, y, layout.size[c] * scale, begun[c], layout.kind == "layers"))
     if layout.exact and layout.kind == "layers" and scale >= 26:
         parts.append(_names(cdag, layout, scale))
     widest = max(
         (frame.x * scale + len(frame.title) * 11 * _CHARACTER for frame in layout.frames), default=0.0
     )
-    width = max(layout.width * scale, widest, 330.0) + 2 * _MARGIN
+    least = 330.0 if position.begun is None else 440.0
+    width = max(layout.width * scale, widest, least) + 2 * _MARGIN
     height = layout.height * scale + 2 * _MARGIN + caption_height
-    parts.append(_legend(_MARGIN, height - 6))
+    parts.append(_legend(_MARGIN, height - 6, partial=position.begun is not None))
     return svg_document(width, height + 4, f"{cdag.name}: {cdag.num_vertices} vertices", parts)
 
 
@@ -130,18 +142,39 @@ def _cell(x: float, y: float, side: float, is_round: bool, output: bool) -> str:
     return rectangle(x - side / 2, y - side / 2, side, side, "#fff", edge, width if side > 8 else width / 2)
 
 
-def _pebbles(x: float, y: float, side: float, red: float, blue: float, past: bool) -> str:
+def _pebbles(
+    x: float, y: float, side: float, red: float, blue: float, past: bool, hollow: bool = False
+) -> str:
     text = ""
     if blue:
         b = side * 0.66 * max(blue, 0.06) ** 0.5
-        text += rectangle(x - b / 2, y - b / 2, b, b, BLUE)
-    if red:
+        text += (
+            rectangle(x - b / 2, y - b / 2, b, b, "none", BLUE, 2)
+            if hollow
+            else rectangle(x - b / 2, y - b / 2, b, b, BLUE)
+        )
+    if red and hollow:
+        r = side * (0.18 if blue else 0.28)
+        text += f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" fill="none" stroke="{RED}" stroke-width="2"/>'
+    elif red:
         r = side * (0.22 if blue else 0.32) * max(red, 0.06) ** 0.5
         ring = f' stroke="#fff" stroke-width="{max(0.6, side / 16):.1f}"' if blue else ""
         text += f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" fill="{RED}"{ring}/>'
     if past:
         text += f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{max(0.8, side * 0.09):.1f}" fill="{FAINT}"/>'
     return text
+
+
+def _ring(x: float, y: float, side: float, share: float, is_round: bool) -> str:
+    """The outline of a cell, of which a share is marked, clockwise from the top or its left corner."""
+    width = max(1.5, min(4.0, side / 9))
+    r = (side - width) / 2
+    if is_round:
+        outline = f"M{x:.1f} {y - r:.1f}a{r:.1f} {r:.1f} 0 1 1 -0.01 0"
+    else:
+        outline = f"M{x - r:.1f} {y - r:.1f}h{2 * r:.1f}v{2 * r:.1f}h{-2 * r:.1f}z"
+    shape = f'<path d="{outline}" pathLength="1" fill="none" stroke-width="{width:.1f}"'
+    return f'{shape} stroke="{LINE}"/>{shape} stroke="{BEGUN}" stroke-dasharray="{share:.3f} 1"/>'
 
 
 def _edges(cdag: CDAG, layout: Layout, scale: float) -> str:
@@ -175,12 +208,15 @@ def _names(cdag: CDAG, layout: Layout, scale: float) -> str:
     return "".join(parts)
 
 
-def _legend(x: float, y: float) -> str:
+def _legend(x: float, y: float, *, partial: bool) -> str:
     disc = f'<circle cx="{x + 5:.1f}" cy="{y - 4:.1f}" r="4.5" fill="{RED}"/>'
     square = rectangle(x + 60, y - 8, 8, 8, BLUE)
     dot = f'<circle cx="{x + 124:.1f}" cy="{y - 4:.1f}" r="2" fill="{FAINT}"/>'
     output = rectangle(x + 247, y - 9, 9, 9, "#fff", INK, 2)
     words = [(14, "red"), (73, "blue"), (131, "computed before"), (261, "output")]
+    if partial:
+        output += _ring(x + 318, y - 4, 11, 0.4, is_round=True)
+        words.append((328, "hollow: not complete"))
     return disc + square + dot + output + "".join(label(x + dx, y, word, 11, FAINT) for dx, word in words)
 
 

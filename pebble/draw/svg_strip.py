@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pebble.draw.aggregation import aggregate
+from pebble.draw.effects import Replay
 from pebble.draw.svg import BLUE, FAINT, INK, LINE, RED, label, rectangle, svg_document
-from pebble.errors import UnsupportedInstanceError
-from pebble.moves import Op, unpack_arrays
+from pebble.moves import Op
 from pebble.naming import vertex_names
 
 if TYPE_CHECKING:
     from pebble.schedule import Schedule
 
-__all__ = ["can_be_drawn", "schedule_svg"]
+__all__ = ["schedule_svg"]
 
 # A strip of so many vertices and moves shows each one; larger schedules are grouped.
 _MOST_ROWS = 120
+_PALE = "#e3a69e"
 _MOST_MOVES = 1_500
 _WIDTH = 860.0
 _CHART = 56.0
@@ -42,12 +43,7 @@ def schedule_svg(schedule: Schedule) -> str:
         One ``<svg>`` element. A thick red bar while a vertex is red, a thin blue line while it is blue;
         triangles mark loads (up) and stores (down), ticks mark computes. Below, the red words over time.
         Above 120 vertices or 1,500 moves, rows and columns stand for groups, and the height of a bar for
-        how full the group is.
-
-    Raises
-    ------
-    UnsupportedInstanceError
-        Rules under which pebbles come and go otherwise than in the plain game; see `can_be_drawn`.
+        how full the group is. Under partial rules a bar is pale until its value is complete.
 
     Examples
     --------
@@ -59,11 +55,6 @@ def schedule_svg(schedule: Schedule) -> str:
     >>> svg.startswith("<svg"), "v2" in svg
     (True, True)
     """
-    if not can_be_drawn(schedule):
-        raise UnsupportedInstanceError(
-            f"schedules under {schedule.instance.rules} rules are not drawn: `pebble show --at` prints "
-            "positions"
-        )
     schedule, problem = _legal_part(schedule)
     n, count = schedule.instance.cdag.num_vertices, len(schedule)
     exact = n <= _MOST_ROWS and count <= _MOST_MOVES
@@ -80,24 +71,17 @@ def schedule_svg(schedule: Schedule) -> str:
     title = f"{schedule.instance.cdag.name}, M={schedule.instance.M}"
     by = f", {schedule.producer}" if schedule.producer else ""
     caption = f"{title}, {count:,} moves{by}"
-    if len(caption) > 64:
-        caption = caption[:63] + "…"
+    room = 58 if schedule.instance.rules.partial else 64  # characters, up to the key
+    if len(caption) > room:
+        caption = caption[: room - 1] + "…"
     parts.append(label(8, 16, caption, 12, INK, bold=True))
-    parts.append(_key(right, exact))
+    parts.append(_key(right, exact, partial=schedule.instance.rules.partial))
     height = bottom + 16 + _CHART + _BOTTOM
     if problem:
         height += 18
         shown = problem if len(problem) <= 120 else problem[:119] + "…"
         parts.append(label(8, height - 8, f"then illegal: {shown}", 11, INK, bold=True))
     return svg_document(_WIDTH, height, title, parts)
-
-
-def can_be_drawn(schedule: Schedule) -> bool:
-    """Whether a move shows by itself what it does: not where a store takes the red pebble, and the like."""
-    instance = schedule.instance
-    rules = instance.rules
-    changed = rules.partial or rules.free_sources or not rules.deletion
-    return not changed and not instance.red_at_start
 
 
 def _legal_part(schedule: Schedule) -> tuple[Schedule, str]:
@@ -114,23 +98,48 @@ def _legal_part(schedule: Schedule) -> tuple[Schedule, str]:
     return schedule, ""
 
 
-def _intervals(schedule: Schedule) -> tuple[list[tuple[int, int, int]], NDArray[np.int64]]:
-    """``(vertex, from, to)`` for every time a vertex is red, and when each vertex turns blue (-1: never)."""
-    cdag = schedule.instance.cdag
-    ops, vertices = unpack_arrays(schedule.moves)
-    since: dict[int, int] = {}
-    bars = []
-    turns_blue = np.where(cdag.is_source, 0, -1)
-    for t, (op, v) in enumerate(zip(ops.tolist(), vertices.tolist(), strict=True)):
-        if op == Op.DELETE:
-            bars.append((v, since.pop(v), t))
-        elif op == Op.STORE:
-            if turns_blue[v] < 0:
-                turns_blue[v] = t + 1
-        else:
-            since[v] = t
-    bars += [(v, t, len(ops)) for v, t in since.items()]
-    return bars, turns_blue
+class _Stay(NamedTuple):
+    """A vertex has a pebble from one time to another; `pale` while its value is not complete."""
+
+    vertex: int
+    start: int
+    end: int
+    pale: bool
+
+
+def _stays(schedule: Schedule) -> tuple[list[_Stay], list[_Stay]]:
+    """Every time that a vertex is red, in two parts if its value is completed then, and every time blue."""
+    replay = Replay(schedule.instance)
+    partial = schedule.instance.rules.partial
+    red: dict[int, int] = dict.fromkeys(np.flatnonzero(replay.red).tolist(), 0)
+    blue: dict[int, int] = dict.fromkeys(np.flatnonzero(replay.blue).tolist(), 0)
+    complete = set(np.flatnonzero(replay.computed).tolist())
+    done = replay.play(schedule.moves)
+    reds, blues = [], []
+
+    def end(v: int, t: int) -> None:
+        if (since := red.pop(v)) < t:
+            reds.append(_Stay(v, since, t, partial and v not in complete))
+
+    rows = zip(*(part.tolist() for part in (done.vertices, done.red, done.blue, done.completed)), strict=True)
+    for t, (v, reddened, blued, completed) in enumerate(rows):
+        if reddened > 0:
+            red[v] = t
+        elif reddened < 0:
+            end(v, t)
+        if blued > 0:
+            blue[v] = t + 1
+        elif blued < 0:
+            blues.append(_Stay(v, blue.pop(v), t, False))
+        if completed:
+            if partial:
+                end(v, t)
+                red[v] = t
+            complete.add(v)
+    for v in list(red):
+        end(v, len(schedule))
+    blues += [_Stay(v, t, len(schedule), False) for v, t in sorted(blue.items())]
+    return reds, blues
 
 
 def _exact_rows(schedule: Schedule, names: list[str], left: float, right: float, row: float) -> list[str]:
@@ -145,23 +154,24 @@ def _exact_rows(schedule: Schedule, names: list[str], left: float, right: float,
         if row >= 6:
             shown = name if len(name) <= 20 else name[:19] + "…"
             parts.append(label(left - 6, middle[v] + font * 0.36, shown, font, INK, anchor="end"))
-    bars, turns_blue = _intervals(schedule)
-    for v, t in enumerate(turns_blue.tolist()):
-        if t >= 0:
-            x = left + t * step
-            parts.append(rectangle(x, middle[v] - row * 0.06, right - x, max(0.8, row * 0.12), BLUE))
-    for v, start, end in bars:
+    reds, blues = _stays(schedule)
+    for v, start, end, _ in blues:
         x = left + start * step
-        parts.append(rectangle(x, middle[v] - row * 0.28, (end - start) * step, row * 0.56, RED))
+        parts.append(rectangle(x, middle[v] - row * 0.06, (end - start) * step, max(0.8, row * 0.12), BLUE))
+    for v, start, end, pale in reds:
+        x = left + start * step
+        colour = _PALE if pale else RED
+        parts.append(rectangle(x, middle[v] - row * 0.28, (end - start) * step, row * 0.56, colour))
     # Marks as wide as a move, or as a row is high.
     half = min(row * 0.28, max(step * 0.5, 1.5))
-    for t, move in enumerate(schedule):
-        x, y = left + (t + 0.5) * step, middle[move.vertex]
-        if move.op == Op.LOAD:
+    done = Replay(schedule.instance).play(schedule.moves)
+    for t, (op, v) in enumerate(zip(done.ops.tolist(), done.vertices.tolist(), strict=True)):
+        x, y = left + (t + 0.5) * step, middle[v]
+        if op == Op.LOAD:
             parts.append(_triangle(x, y - half, half, half, "#fff"))
-        elif move.op == Op.STORE:
+        elif op == Op.STORE:
             parts.append(_triangle(x, y + half, half, -half, BLUE))
-        elif move.op == Op.COMPUTE:
+        elif op == Op.COMPUTE:
             parts.append(rectangle(x - 0.6, y - half, 1.2, 2 * half, "#fff"))
     return parts
 
@@ -232,21 +242,23 @@ def _memory(schedule: Schedule, left: float, right: float, top: float) -> list[s
 
 
 def _held(schedule: Schedule) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Times and red words: after every move, or the most in each of 800 steps."""
+    """Times and red words: after every move, or the most in each of 800 steps; never above M in a slide."""
     cdag = schedule.instance.cdag
     if len(schedule) > 2_000:
         one = np.zeros(cdag.num_vertices, dtype=np.int64)
         steps = aggregate(schedule.instance, schedule.moves, one, np.array([cdag.num_vertices]), 800)
         return steps.ends, steps.peak
-    ops, vertices = unpack_arrays(schedule.moves)
-    words = np.ones(len(ops), dtype=np.int64) if cdag.weights is None else cdag.weights[vertices]
-    turn = np.where(ops == Op.STORE, 0, np.where(ops == Op.DELETE, -1, 1)) * words
-    return np.arange(len(ops) + 1), np.concatenate(([0], np.cumsum(turn)))
+    replay = Replay(schedule.instance)
+    done = replay.play(schedule.moves)
+    held = replay.red_words + np.concatenate(([0], np.cumsum(done.red * done.words)))
+    return np.arange(len(held)), np.minimum(held, replay.capacity)
 
 
-def _key(right: float, exact: bool) -> str:
+def _key(right: float, exact: bool, *, partial: bool) -> str:
     signs = [("red", rectangle(0, 8.5, 16, 7, RED)), ("blue", rectangle(0, 11.5, 16, 1.8, BLUE))]
     if exact:
+        if partial:
+            signs.insert(1, ("not complete", rectangle(0, 8.5, 16, 7, _PALE)))
         bar = rectangle(0, 8.5, 16, 7, RED)
         signs.append(("load", bar + _triangle(4, 8.8, 3, 3.2, "#fff")))
         signs.append(("compute", bar + rectangle(3, 8.5, 1.2, 7, "#fff")))

@@ -15,10 +15,12 @@ from pebble.naming import vertex_names
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MARKS", "graph_text", "position_text"]
+__all__ = ["BEGUN_MARKS", "MARKS", "graph_text", "position_text"]
 
 # One letter per vertex: so that a position reads without colour.
 MARKS = {"R": "red", "B": "blue", "P": "red and blue", "x": "computed, no pebble left", ".": "no pebble"}
+# Under partial rules small letters stand for values that are not complete.
+BEGUN_MARKS = {"r": "red, not complete", "b": "blue, not complete", "p": "both, not complete"}
 _MOST_VERTICES = 2_000
 _MOST_LISTED = 120
 _WIDTH = 100
@@ -36,7 +38,8 @@ def position_text(cdag: CDAG, position: Position) -> str:
     -------
     str
         Arrays as matrices of letters, other graphs layer by layer, sources last: ``R`` red, ``B`` blue,
-        ``P`` both, ``x`` computed before, ``.`` none. Above 2,000 vertices, counts per array or layer.
+        ``P`` both, ``x`` computed before, ``.`` none; small letters for values that partial rules have
+        not completed. Above 2,000 vertices, counts per array or layer.
 
     Examples
     --------
@@ -87,6 +90,9 @@ def _marks(position: Position) -> NDArray[np.str_]:
     marks[position.computed] = "x"
     marks[position.blue] = "B"
     marks[position.red] = np.where(position.blue[position.red], "P", "R")
+    if position.begun is not None:
+        begun = position.begun > 0
+        marks[begun] = np.char.lower(marks[begun])
     return marks
 
 
@@ -132,7 +138,7 @@ def _matrix(block: ArrayBlock, marks: NDArray[np.str_]) -> list[str]:
     title = block.title
     if not own.all():
         partial = marks[block.vertices[~own]]
-        red, blue = int(np.isin(partial, ["R", "P"]).sum()), int(np.isin(partial, ["B", "P"]).sum())
+        red, blue = int(np.isin(partial, list("RPrp")).sum()), int(np.isin(partial, list("BPbp")).sum())
         title += f" + {red}R {blue}B of {len(partial)} partial"
     width = max(len(title), *map(len, rows))
     return [f"{line:<{width}}" for line in (title, *rows)]

@@ -1,5 +1,6 @@
-// The board: a position, its counts, the rules, and the way back.
+// The board: a position, what is counted, and the way back. What is allowed on it stands in rules.js.
 
+// Under partial rules COMPUTED marks the vertices that are complete.
 const RED = 1, BLUE = 2, COMPUTED = 4;
 
 class Board {
@@ -7,27 +8,41 @@ class Board {
     this.graph = given.graph_;
     this.M = given.M;
     this.rules = given.rules;
-    this.recomputation = given.recomputation;
+    this.flags = given.flags;
+    this.redAtStart = given.redAtStart;
     this.reset();
   }
 
   reset() {
-    const n = this.graph.numVertices;
+    const { graph, flags } = this, n = graph.numVertices;
     this.state = new Uint8Array(n);
-    this.missing = 0;
+    this.aggregated = new Uint8Array(flags.partial ? graph.numEdges : 0);
+    this.done = new Int32Array(flags.partial ? n : 0); // in-edges aggregated, per vertex
+    this.slide = -1; // the vertex just computed where deleting a predecessor would now be a slide
+    this.redWords = this.loads = this.stores = this.computes = this.recomputes = this.missing = 0;
     for (let v = 0; v < n; v++) {
-      if (this.graph.isSource(v)) this.state[v] = BLUE;
-      else if (this.graph.isOutput[v]) this.missing++;
+      if (this.isGiven(v)) this.state[v] = BLUE;
     }
+    for (const v of this.redAtStart) {
+      this.state[v] |= this.isGiven(v) ? RED : RED | COMPUTED;
+      this.redWords += graph.weight(v);
+      if (flags.partial) {
+        this.aggregated.fill(1, graph.indptr[v], graph.indptr[v + 1]);
+        this.done[v] = graph.inDegree(v);
+      }
+    }
+    for (const v of graph.outputs) this.missing += this.isDone(v) ? 0 : 1;
     this.codes = [];
-    this.undone = []; // per move: whether it put something new, as the way back needs to know
-    this.redWords = this.loads = this.stores = this.computes = this.recomputes = 0;
-    // After each move, from the start: what the charts draw.
-    this.history = { red: [0], loads: [0], stores: [0] };
+    this.undone = []; // per move: the state of its vertex before it, and the slide
+    // After each move, from the start: what the charts draw. In a slide one pebble is on its way, so the
+    // red words are never above M.
+    this.history = { red: [this.redWords], loads: [0], stores: [0] };
   }
 
+  // -- what can be asked ---------------------------------------------------------------------------------
+
   get io() {
-    return this.loads + this.stores;
+    return ioOf(this.flags, this.loads, this.stores);
   }
 
   get length() {
@@ -35,154 +50,131 @@ class Board {
   }
 
   get isOver() {
-    return this.missing === 0;
+    return this.missing === 0 && this.openSlide < 0;
   }
 
-  // The first reason that forbids a move, in the order of the rules, and the vertex to name; else null.
-  whyIllegal(op, v) {
-    if (!(v >= 0 && v < this.graph.numVertices)) return { reason: "vertex out of range", vertex: v };
-    const state = this.state[v];
-    if (op === STORE || op === DELETE) {
-      return state & RED ? null : { reason: "not red", vertex: v };
-    }
-    if (op === COMPUTE) {
-      if (this.graph.isSource(v)) return { reason: "is a source", vertex: v };
-      if (state & RED) return { reason: "already red", vertex: v };
-      if (state & COMPUTED && !this.recomputation) return { reason: "already computed", vertex: v };
-      let bare = -1;
-      for (const u of this.graph.preds(v)) {
-        if (!(this.state[u] & RED) && (bare < 0 || u < bare)) bare = u;
-      }
-      if (bare >= 0) return { reason: "a predecessor is not red", vertex: bare };
-    } else {
-      if (state & RED) return { reason: "already red", vertex: v };
-      if (!(state & BLUE)) return { reason: "not blue", vertex: v };
-    }
-    if (this.redWords + this.graph.weight(v) > this.M) return { reason: "no room", vertex: v };
-    return null;
+  // The vertex whose slide must be finished by the next move, or -1.
+  get openSlide() {
+    return this.redWords > this.M ? this.slide : -1;
   }
 
-  // The sentence that goes with a refusal.
-  explain(op, v, problem) {
-    const named = (u, kind) => kind + u + (this.graph.labels === null || !(u in this.graph.labels) ? "" : ` (${this.graph.labels[u]})`);
-    switch (problem.reason) {
-      case "vertex out of range": return `vertex ${v} is out of range, ids go from 0 to ${this.graph.numVertices - 1}`;
-      case "is a source": return `${named(v, "vertex ")} is a source, it cannot be computed: load it`;
-      case "already red": return `${named(v, "vertex ")} is already red`;
-      case "already computed": return `${named(v, "vertex ")} is already computed, ${this.rules} rules allow one computation each`;
-      case "a predecessor is not red": return `computing ${named(v, "")} needs predecessor ${named(problem.vertex, "")} red`;
-      case "not blue": return `${named(v, "vertex ")} is not blue, there is nothing to load`;
-      case "not red": return `${named(v, "vertex ")} is not red, there is nothing to ${OPERATIONS[op]}`;
-    }
-    if (this.redWords >= this.M) return `all ${this.M} red words are in use`;
-    return `${named(v, "vertex ")} takes ${this.graph.weight(v)} words, only ${this.M - this.redWords} of ${this.M} are free`;
+  // Whether a vertex is blue from the start and never computed.
+  isGiven(v) {
+    return this.graph.isSource(v) && !this.flags.freeSources;
   }
+
+  isComplete(v) {
+    return this.isGiven(v) || (this.state[v] & COMPUTED) !== 0;
+  }
+
+  // Whether an output carries what it must carry at the end.
+  isDone(v) {
+    const pebbles = this.flags.outputs === "any" ? RED | BLUE : BLUE;
+    return this.isGiven(v) || ((this.state[v] & pebbles) !== 0 && (this.state[v] & COMPUTED) !== 0);
+  }
+
+  // The share of its in-edges that a vertex has aggregated, where it has begun and is not complete; else 0.
+  share(v) {
+    return this.flags.partial && !this.isComplete(v) && this.done[v] > 0 ? this.done[v] / this.graph.inDegree(v) : 0;
+  }
+
+  // Whether a move names an edge, as the computes of partial rules do.
+  namesEdge(op, id) {
+    return op === COMPUTE && this.flags.partial && id < this.graph.numEdges;
+  }
+
+  // The vertex that a move is about. Beyond the edges a compute of partial rules names a source.
+  vertexOf(op, id) {
+    if (this.namesEdge(op, id)) return this.graph.heads[id];
+    return op === COMPUTE && this.flags.partial ? id - this.graph.numEdges : id;
+  }
+
+  // Move t as it is drawn and told: its operation, its vertex, and the predecessor if it names an edge.
+  moveAt(t) {
+    return this.read(this.codes[t]);
+  }
+
+  read(code) {
+    const op = code & 3, id = code >>> 2;
+    return { op, vertex: this.vertexOf(op, id), from: this.namesEdge(op, id) ? this.graph.indices[id] : -1 };
+  }
+
+  // -- moves ---------------------------------------------------------------------------------------------
 
   // Plays a legal move.
-  push(op, v) {
-    const words = this.graph.weight(v);
-    let fresh = false;
-    if (op === STORE) {
-      fresh = !(this.state[v] & BLUE);
-      this.state[v] |= BLUE;
-      if (fresh && this.graph.isOutput[v]) this.missing--;
+  push(op, id) {
+    const { graph, flags } = this;
+    const v = this.vertexOf(op, id), words = graph.weight(v), before = this.state[v];
+    let after = before;
+    if (op === LOAD) {
+      after |= RED;
+      this.loads += words;
+    } else if (op === STORE) {
+      after |= BLUE;
+      if (!flags.deletion) after &= ~RED;
       this.stores += words;
     } else if (op === DELETE) {
-      this.state[v] &= ~RED;
-      this.redWords -= words;
-    } else {
-      if (op === LOAD) {
-        this.loads += words;
-      } else {
-        fresh = !(this.state[v] & COMPUTED);
-        this.state[v] |= COMPUTED;
+      after &= ~RED;
+    } else if (this.namesEdge(op, id)) {
+      this.aggregated[id] = 1;
+      this.done[v]++;
+      after = (after | RED) & ~BLUE; // what is in slow memory is out of date
+      if (this.done[v] === graph.inDegree(v)) {
+        after |= COMPUTED;
         this.computes++;
-        if (!fresh) this.recomputes++;
       }
-      this.state[v] |= RED;
-      this.redWords += words;
+    } else {
+      after |= RED | COMPUTED;
+      this.computes++;
+      if (before & COMPUTED) this.recomputes++;
     }
-    this.codes.push(((v << 2) | op) >>> 0);
-    this.undone.push(fresh);
-    this.history.red.push(this.redWords);
+    this.codes.push(((id << 2) | op) >>> 0);
+    this.undone.push(((this.slide + 1) << 3) | before);
+    this.put(v, after);
+    // Above M a slide must follow; without deletion one may, but only now.
+    const mayFollow = op === COMPUTE && flags.sliding && (this.redWords > this.M || !flags.deletion);
+    this.slide = mayFollow ? v : -1;
+    this.history.red.push(Math.min(this.redWords, this.M));
     this.history.loads.push(this.loads);
     this.history.stores.push(this.stores);
   }
 
   // Takes back the last move and returns its code.
   pop() {
-    const code = this.codes.pop();
-    const fresh = this.undone.pop();
+    const code = this.codes.pop(), undone = this.undone.pop();
     for (const series of Object.values(this.history)) series.pop();
-    const op = code & 3, v = code >>> 2;
-    const words = this.graph.weight(v);
-    if (op === STORE) {
-      this.stores -= words;
-      if (fresh) {
-        this.state[v] &= ~BLUE;
-        if (this.graph.isOutput[v]) this.missing++;
-      }
-    } else if (op === DELETE) {
-      this.state[v] |= RED;
-      this.redWords += words;
-    } else {
-      if (op === LOAD) {
-        this.loads -= words;
-      } else {
-        this.computes--;
-        if (fresh) this.state[v] &= ~COMPUTED;
-        else this.recomputes--;
-      }
-      this.state[v] &= ~RED;
-      this.redWords -= words;
+    const op = code & 3, id = code >>> 2, v = this.vertexOf(op, id), before = undone & 7;
+    if (op === LOAD) this.loads -= this.graph.weight(v);
+    else if (op === STORE) this.stores -= this.graph.weight(v);
+    else if (this.namesEdge(op, id)) {
+      this.aggregated[id] = 0;
+      this.done[v]--;
+      if (this.state[v] & COMPUTED) this.computes--;
+    } else if (op === COMPUTE) {
+      this.computes--;
+      if (before & COMPUTED) this.recomputes--;
     }
+    this.put(v, before);
+    this.slide = (undone >> 3) - 1;
     return code;
   }
 
-  // The move that a click most likely means: what is free before what costs.
-  likelyMove(v) {
-    const state = this.state[v];
-    if (state & RED) return this.graph.isOutput[v] && !(state & BLUE) ? STORE : DELETE;
-    if (!this.graph.isSource(v) && this.whyIllegal(COMPUTE, v) === null) return COMPUTE;
-    return state & BLUE ? LOAD : COMPUTE;
+  put(v, after) {
+    const was = this.isDone(v);
+    this.redWords += this.graph.weight(v) * ((after & RED) - (this.state[v] & RED));
+    this.state[v] = after;
+    if (this.graph.isOutput[v]) this.missing += Number(was) - Number(this.isDone(v));
   }
 
   text() {
-    return this.codes.map((code) => LETTERS[code & 3] + (code >>> 2)).join(" ");
+    return moveTexts(this.codes).join(" ");
   }
 }
 
-// Moves as lines of a schedule file that the command line reads; the graph travels with them.
-function scheduleFile(given, board) {
-  const graph = given.graph_;
-  const lines = [
-    "red-blue-pebble schedule 1",
-    `graph: ${given.graph}`,
-    `digest: sha256:${given.digest}`,
-    `num_vertices: ${given.numVertices}`,
-    `num_edges: ${given.numEdges}`,
-    `M: ${given.M}`,
-    `rules: ${given.rules}`,
-    "producer: played by hand",
-    `claim: ${board.io}`,
-    "embedded: yes",
-    `moves: ${board.length}`,
-    "",
-    "edges",
-  ];
-  for (let v = 0; v < given.numVertices; v++) {
-    for (const u of graph.preds(v)) lines.push(`${u} ${v}`);
-  }
-  if (graph.weights !== null) lines.push("weights", ...chunks(graph.weights));
-  const further = Array.from(graph.outputs).filter((v) => graph.successors[v].length > 0);
-  if (further.length) lines.push("outputs", ...chunks(further));
-  if (graph.labels !== null) lines.push("labels", JSON.stringify(graph.labels));
-  lines.push("moves", ...chunks(board.codes.map((code) => LETTERS[code & 3] + (code >>> 2))), "end", "");
-  return lines.join("\n");
+function ioOf(flags, loads, stores) {
+  return flags.loadCost * loads + flags.storeCost * stores;
 }
 
-function chunks(values) {
-  const lines = [];
-  for (let i = 0; i < values.length; i += 20) lines.push(Array.from(values.slice(i, i + 20)).join(" "));
-  return lines;
+function moveTexts(codes) {
+  return codes.map((code) => LETTERS[code & 3] + (code >>> 2));
 }

@@ -4,7 +4,8 @@ const given = readDocument();
 const player = new Player(given);
 const painter = new Painter(byId("board"));
 const memoryChart = new Chart(byId("memory-chart"), "Words in fast memory");
-const ioChart = new Chart(byId("io-chart"), "I/O so far, in words");
+const unitCosts = given.flags.loadCost === 1 && given.flags.storeCost === 1;
+const ioChart = new Chart(byId("io-chart"), unitCosts ? "I/O so far, in words" : "I/O so far");
 const list = new MoveList((index) => {
   if (player.watching) {
     player.playing = false;
@@ -56,17 +57,19 @@ function render() {
   }
 }
 
-let sums = { of: null, io: [] };
+let costs = { of: null };
 
+// What loads and stores have cost, and their sum.
 function ioSeries(chart, colours) {
-  if (sums.of !== chart.loads || sums.io.length !== chart.loads.length) {
-    sums = { of: chart.loads, io: Array.from(chart.loads, (value, t) => value + chart.stores[t]) };
+  if (!player.watching || costs.of !== chart.loads) {
+    const { loadCost, storeCost } = given.flags, priced = (series, cost) => (cost === 1 ? series : series.map((words) => cost * words));
+    const loads = priced(chart.loads, loadCost), stores = priced(chart.stores, storeCost);
+    costs = { of: chart.loads, loads, stores, io: Array.from(loads, (value, t) => value + stores[t]) };
   }
-  if (!player.watching) sums.io = Array.from(chart.loads, (value, t) => value + chart.stores[t]);
   return [
-    { label: "loads", values: chart.loads, colour: colours["red-line"], dash: [6, 3], width: 1.3 },
-    { label: "stores", values: chart.stores, colour: colours["blue-line"], dash: [2, 2], width: 1.5 },
-    { label: "I/O", values: sums.io, colour: colours.ink, dash: [], width: 1.6 },
+    { label: "loads", values: costs.loads, colour: colours["red-line"], dash: [6, 3], width: 1.3 },
+    { label: "stores", values: costs.stores, colour: colours["blue-line"], dash: [2, 2], width: 1.5 },
+    { label: "I/O", values: costs.io, colour: colours.ink, dash: [], width: 1.6 },
   ];
 }
 
@@ -80,15 +83,16 @@ function ioLevels() {
 }
 
 function renderFigures() {
-  const f = player.figures, { optimum, best, bestBy, bound } = given.reference;
+  const f = player.figures, { flags } = given, { optimum, best, bestBy, bound } = given.reference;
   const over = !player.watching && player.own.isOver;
   const good = over && (f.io === optimum || f.io === bound) ? " good" : "";
   const rows = [
     [player.watching ? "I/O" : "your I/O", grouped(f.io), "io", `main${good}`],
-    ["loads + stores", `${grouped(f.loads)} + ${grouped(f.stores)}`, "parts"],
-    [f instanceof Board ? "red words" : "most red words", `${grouped(f.redWords)} of ${grouped(given.M)}`, "red"],
+    ["loads + stores", [[f.loads, flags.loadCost], [f.stores, flags.storeCost]].map(([count, cost]) => grouped(count) + (cost === 1 ? "" : `×${grouped(cost)}`)).join(" + "), "parts"],
+    [f instanceof Board ? "red words" : "most red words", `${grouped(f.redWords)} of ${grouped(given.M)}${f.openSlide >= 0 ? ", in a slide" : ""}`, "red"],
     ["computes", grouped(f.computes) + (f.recomputes ? ` (${grouped(f.recomputes)} again)` : ""), "computes"],
   ];
+  if (flags.computeCost) rows.push(["their cost", String(Number((flags.computeCost * f.computes).toPrecision(12))), "charge"]);
   if (player.watching && given.schedule.cost !== null) rows.push(["I/O in the end", grouped(given.schedule.cost.io), "end"]);
   if (!player.watching) rows.push(["outputs left", grouped(player.own.missing), "missing"]);
   if (optimum !== null) rows.push(["optimum", grouped(optimum), "optimum"]);
@@ -111,7 +115,7 @@ function renderList() {
   }
   const codes = player.watching ? player.recording.codes : player.own.codes;
   byId("list-title").textContent = player.watching ? `Moves${given.schedule.producer ? ` of ${given.schedule.producer}` : ""}` : "Your moves";
-  list.show(codes.length, player.board.length - 1, (i) => moveRow(player.graph, codes[i]));
+  list.show(codes.length, player.board.length - 1, (i) => moveRow(player.board, codes[i]));
 }
 
 function renderTip(x, y) {
@@ -158,7 +162,7 @@ painter.canvas.addEventListener("pointerup", (event) => {
   if (!clicked) return;
   const [x, y] = pointAt(event);
   const c = painter.cellAt(x, y);
-  if (!player.watching && c >= 0) player.tryMove(player.moveFor(c), c);
+  if (!player.watching && c >= 0) player.tryOn(player.moveFor(c), c);
   else player.selected = player.graph !== null ? c : -1;
   player.hover = c;
   renderTip(x, y);
@@ -215,7 +219,7 @@ function nameLayoutButton() {
 }
 
 function setTool(tool) {
-  player.tool = tool;
+  if (tool === "auto" || isOffered(given.flags, tool)) player.tool = tool;
 }
 
 function saveGame() {
@@ -242,7 +246,7 @@ function target() {
 }
 
 function operate(op) {
-  if (target() >= 0) player.tryMove(op, target());
+  if (target() >= 0) player.tryOn(op, target());
   else setTool(op);
 }
 
@@ -272,7 +276,7 @@ const KEYS = [
   ["ArrowRight", "", () => choose(1, 0), "play"],
   ["ArrowUp", "", () => choose(0, -1), "play"],
   ["ArrowDown", "", () => choose(0, 1), "play"],
-  ["Enter", "the likely move on the chosen vertex", () => target() >= 0 && player.tryMove(player.own.likelyMove(target()), target()), "play"],
+  ["Enter", "the likely move on the chosen vertex", () => target() >= 0 && player.tryOn(likelyMove(player.own, target()), target()), "play"],
   ["l", "load it (or: clicks load)", () => operate(LOAD), "play"],
   ["c", "compute it (or: clicks compute)", () => operate(COMPUTE), "play"],
   ["s", "store it (or: clicks store)", () => operate(STORE), "play"],
@@ -342,7 +346,9 @@ byId("speed").addEventListener("change", () => {
 
 function start() {
   byId("title").textContent = given.title;
-  byId("subtitle").textContent = `${grouped(given.numVertices)} vertices, ${grouped(given.numEdges)} edges; M = ${grouped(given.M)}, rules ${given.rules}`;
+  const red = given.redAtStart.length;
+  const started = red ? `, ${red === 1 ? "1 vertex" : `${grouped(red)} vertices`} red at the start` : "";
+  byId("subtitle").textContent = `${grouped(given.numVertices)} vertices, ${grouped(given.numEdges)} edges; M = ${grouped(given.M)}, rules ${given.rules}${started}`;
   const problems = [];
   if (given.schedule !== null && given.schedule.problem) problems.push(`The referee refuses this schedule: ${given.schedule.problem}.`);
   if (given.M < given.leastM) problems.push(`M = ${given.M} is too small: this graph needs M of at least ${given.leastM}.`);
@@ -356,12 +362,19 @@ function start() {
   const unit = player.recording instanceof SteppedRecording ? "steps/s" : "moves/s";
   for (const speed of SPEEDS) byId("speed").append(new Option(`${grouped(speed)} ${unit}`, String(speed)));
   for (const [key, text, , when] of KEYS) {
-    if (!text) continue;
+    if (!text || (key === "d" && !isOffered(given.flags, DELETE))) continue;
     const name = { " ": "space", ArrowLeft: when === "play" ? "← → ↑ ↓" : "←", ArrowRight: "→" }[key] || (key.length > 1 ? key : key.toUpperCase());
     const row = element("div", "key");
     row.append(element("kbd", "", name), element("span", "", (when === "any" ? "" : `${when}: `) + text));
     byId("keys").append(row);
   }
+  for (const [name, text] of rulesInWords(given.flags)) {
+    const line = element("p");
+    line.append(element("b", "", name), ` ${text}`);
+    byId("rules").append(line);
+  }
+  document.querySelector("[data-tool='3']").hidden = !isOffered(given.flags, DELETE);
+  document.querySelector("#legend .begun-mark").parentElement.hidden = !given.flags.partial || player.graph === null;
   document.querySelector("#legend .output-mark").parentElement.hidden = player.graph === null;
   document.querySelector("#legend .past-pebble").parentElement.hidden = player.recording instanceof SteppedRecording;
   nameLayoutButton();
@@ -382,28 +395,6 @@ function tick(time) {
   before = time;
   requestAnimationFrame(tick);
 }
-
-// For the console and for tests: the page's state, and its moves in text form.
-window.pebbling = {
-  state() {
-    const f = player.figures;
-    return { mode: player.mode, t: player.watching ? player.recording.t : player.own.length, io: f.io, loads: f.loads, stores: f.stores, computes: f.computes, recomputes: f.recomputes, red: f.redWords, over: player.board === null ? null : player.board.isOver };
-  },
-  // "" if the move was played, else why not.
-  play(text) {
-    const op = LETTERS.indexOf(text[0]), v = Number(text.slice(1));
-    const problem = player.tryMove(op, v);
-    show();
-    return problem === null ? "" : `${problem.reason}: ${player.own.explain(op, v, problem)}`;
-  },
-  moves: () => (player.board === null ? "" : player.board.text()),
-  file: () => scheduleFile(given, player.own),
-  // Where a cell is in the window.
-  at(c) {
-    const box = painter.canvas.getBoundingClientRect();
-    return [box.left + painter.px(c), box.top + painter.py(c)];
-  },
-};
 
 start();
 requestAnimationFrame(tick);

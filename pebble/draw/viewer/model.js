@@ -28,14 +28,21 @@ class Graph {
     this.opNames = data.opNames;
     this.isOutput = new Uint8Array(this.numVertices);
     for (const v of this.outputs) this.isOutput[v] = 1;
+    this.numEdges = this.indices.length;
+    this.heads = new Int32Array(this.numEdges); // per edge the vertex that it leads to
     this.successors = Array.from({ length: this.numVertices }, () => []);
     for (let v = 0; v < this.numVertices; v++) {
+      this.heads.fill(v, this.indptr[v], this.indptr[v + 1]);
       for (const u of this.preds(v)) this.successors[u].push(v);
     }
   }
 
   preds(v) {
     return this.indices.subarray(this.indptr[v], this.indptr[v + 1]);
+  }
+
+  inDegree(v) {
+    return this.indptr[v + 1] - this.indptr[v];
   }
 
   isSource(v) {

@@ -79,7 +79,8 @@ class Painter {
     return best;
   }
 
-  // scene: {graph, red(c), blue(c), past(c), hover, selected, last: {op, vertex} | null, refused: {vertex, cause} | null}
+  // scene: {graph, red(c), blue(c), past(c), share(v), aggregated: per edge | null, open: vertex or -1, hover, selected,
+  // last: {op, vertex, from} | null, refused: {vertex, cause} | null}
   draw(scene) {
     const g = this.context;
     g.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
@@ -90,6 +91,7 @@ class Painter {
     g.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     if (scene.graph !== null) this.drawNearEdges(scene);
     this.drawPebbles(scene);
+    this.drawShares(scene);
     this.drawMarks(scene);
     if (scene.graph !== null) this.drawNames(scene);
   }
@@ -113,24 +115,26 @@ class Painter {
   drawPebbles(scene) {
     const g = this.context, colours = this.colours;
     const reds = new Path2D(), blues = new Path2D(), rings = new Path2D(), pasts = new Path2D();
+    const begun = { reds: new Path2D(), blues: new Path2D() }; // hollow: of values that are not complete
     const letters = [];
     const square = this.round ? 0.6 : 0.78;
     let ring = 1;
     this.eachCell((c, x, y, side) => {
-      const red = scene.red(c), blue = scene.blue(c);
+      const red = scene.red(c), blue = scene.blue(c), hollow = scene.share(c) > 0;
       if (side < 4) {
         if (red > 0 || blue > 0) (red > 0 ? reds : blues).rect(x - side / 2, y - side / 2, side, side);
         return;
       }
       if (blue > 0) {
         const b = side * square * Math.sqrt(Math.max(blue, 0.06));
-        blues.rect(x - b / 2, y - b / 2, b, b);
+        (hollow ? begun.blues : blues).rect(x - b / 2, y - b / 2, b, b);
       }
       if (red > 0) {
         const r = side * (blue > 0 ? 0.22 : 0.31) * Math.sqrt(Math.max(red, 0.06));
-        reds.moveTo(x + r, y);
-        reds.arc(x, y, r, 0, 7);
-        if (blue > 0) {
+        const path = hollow ? begun.reds : reds;
+        path.moveTo(x + r, y);
+        path.arc(x, y, r, 0, 7);
+        if (blue > 0 && !hollow) {
           rings.moveTo(x + r, y);
           rings.arc(x, y, r, 0, 7);
           ring = Math.max(1, Math.min(2.5, side / 16));
@@ -140,7 +144,7 @@ class Painter {
         pasts.moveTo(x + r, y);
         pasts.arc(x, y, r, 0, 7);
       }
-      if (scene.graph !== null && side >= 30 && (red > 0 || blue > 0)) letters.push([red > 0 ? "R" : "B", x, y, side * (blue > 0 && red > 0 ? 0.24 : 0.3)]);
+      if (scene.graph !== null && side >= 30 && (red > 0 || blue > 0)) letters.push([red > 0 ? "R" : "B", x, y, side * (blue > 0 && red > 0 ? 0.24 : 0.3), hollow]);
     });
     for (const [path, colour] of [[blues, colours.blue], [reds, colours.red], [pasts, colours.past]]) {
       g.fillStyle = colour;
@@ -149,13 +153,36 @@ class Painter {
     g.strokeStyle = colours.ring;
     g.lineWidth = ring;
     g.stroke(rings);
-    g.fillStyle = "#fff";
+    g.lineWidth = Math.max(1.2, Math.min(3, this.scale / 22));
+    for (const [path, colour] of [[begun.blues, colours["blue-line"]], [begun.reds, colours["red-line"]]]) {
+      g.strokeStyle = colour;
+      g.stroke(path);
+    }
     g.textAlign = "center";
     g.textBaseline = "middle";
-    for (const [letter, x, y, height] of letters) {
+    for (const [letter, x, y, height, hollow] of letters) {
+      g.fillStyle = hollow ? colours.ink : "#fff";
       g.font = `bold ${Math.round(height)}px system-ui, sans-serif`;
       g.fillText(letter, x, y + height * 0.06);
     }
+  }
+
+  // Around what is not complete yet, a ring that fills with the in-edges aggregated, clockwise from the top.
+  drawShares(scene) {
+    const g = this.context;
+    this.eachCell((v, x, y, side) => {
+      const share = scene.share(v);
+      if (share === 0 || side < 4) return;
+      g.lineWidth = Math.max(1.5, Math.min(5, side / 10));
+      const half = (side - g.lineWidth) / 2;
+      for (const [part, colour] of [[1, this.colours.line], [share, this.colours.good]]) {
+        g.strokeStyle = colour;
+        g.beginPath();
+        if (this.round) g.arc(x, y, half, -Math.PI / 2, (2 * part - 0.5) * Math.PI);
+        else squareArc(g, x, y, half, part);
+        g.stroke();
+      }
+    });
   }
 
   // The places themselves, which do not change: outputs with a heavy edge.
@@ -252,7 +279,7 @@ class Painter {
     const g = this.context;
     const looked = scene.hover >= 0 ? scene.hover : scene.selected;
     const computed = scene.last !== null && scene.last.op === COMPUTE ? scene.last.vertex : -1;
-    const v = looked >= 0 ? looked : computed;
+    const v = looked >= 0 ? looked : scene.open >= 0 ? scene.open : computed;
     if (v < 0) return;
     if (looked >= 0 && scene.graph.successors[v].length <= 200) {
       g.strokeStyle = this.colours.faint;
@@ -263,7 +290,14 @@ class Painter {
     }
     g.strokeStyle = this.colours.ink;
     g.lineWidth = 2;
-    for (const u of scene.graph.preds(v)) this.edge(g, u, v, true);
+    // Under partial rules dashed where the edge is still to be aggregated; of a move only its own edge.
+    const first = scene.graph.indptr[v], only = looked >= 0 || scene.last === null ? -1 : scene.last.from;
+    scene.graph.preds(v).forEach((u, i) => {
+      if (only >= 0 && u !== only) return;
+      g.setLineDash(scene.aggregated === null || scene.aggregated[first + i] ? [] : [5, 4]);
+      this.edge(g, u, v, true);
+    });
+    g.setLineDash([]);
   }
 
   drawMarks(scene) {
@@ -279,6 +313,9 @@ class Painter {
       g.stroke();
       g.setLineDash([]);
     };
+    if (scene.open >= 0) {
+      for (const u of scene.graph.preds(scene.open)) ring(u, this.colours.mark, 2.5, [3, 3]);
+    }
     if (scene.hover >= 0) ring(scene.hover, this.colours.faint, 1.5, []);
     if (scene.selected >= 0) ring(scene.selected, this.colours.ink, 2, [5, 3]);
     if (scene.refused !== null) {
@@ -325,5 +362,19 @@ class Painter {
       g.strokeText(name, x, y);
       g.fillText(name, x, y);
     }
+  }
+}
+
+// Part of the outline of a square, clockwise from the middle of its top.
+function squareArc(g, x, y, half, part) {
+  const corners = [[1, -1], [1, 1], [-1, 1], [-1, -1], [0, -1]];
+  let left = 8 * part, [px, py] = [0, -1]; // in halves of a side
+  g.moveTo(x, y - half);
+  for (const [cx, cy] of corners) {
+    const length = Math.abs(cx - px) + Math.abs(cy - py), step = Math.min(1, left / length);
+    g.lineTo(x + (px + (cx - px) * step) * half, y + (py + (cy - py) * step) * half);
+    left -= length;
+    if (left <= 0) return;
+    [px, py] = [cx, cy];
   }
 }

@@ -37,6 +37,25 @@ function words(count) {
   return count === 1 ? "1 word" : `${grouped(count)} words`;
 }
 
+// An I/O cost: in words, or in I/Os where the rules set the cost of a word.
+function ioText(flags, io) {
+  if (flags.loadCost === 1 && flags.storeCost === 1) return `${words(io)} of I/O`;
+  return `${grouped(io)} I/O${io === 1 ? "" : "s"}`;
+}
+
+// What an operation on a vertex costs.
+function costText(flags, graph, move) {
+  const moved = graph.weight(move.vertex);
+  const io = ioOf(flags, move.op === LOAD ? moved : 0, move.op === STORE ? moved : 0);
+  if (io > 0) return `costs ${ioText(flags, io)}`;
+  return move.op === COMPUTE && flags.computeCost ? "no I/O" : "free";
+}
+
+// What a move is about: a vertex, or the edge that it aggregates.
+function moveText(graph, move) {
+  return (move.from < 0 ? "" : `${graph.names[move.from]} into `) + graph.names[move.vertex];
+}
+
 // A list of which only the rows in sight exist.
 class MoveList {
   constructor(onPick) {
@@ -86,9 +105,9 @@ class MoveList {
   }
 }
 
-function moveRow(graph, code) {
-  const op = code & 3;
-  return [OPERATIONS[op], op === LOAD ? "io" : op === STORE ? "io store" : "free", graph.names[code >>> 2]];
+function moveRow(board, code) {
+  const move = board.read(code);
+  return [OPERATIONS[move.op], move.op === LOAD ? "io" : move.op === STORE ? "io store" : "free", moveText(board.graph, move)];
 }
 
 function listed(graph, vertices) {
@@ -111,13 +130,23 @@ function vertexLines(graph, board, v, likely) {
     const state = board.state[v];
     const pebbles = [state & RED ? "red" : "", state & BLUE ? "blue" : ""].filter(Boolean).join(" and ");
     lines.push([pebbles ? `is ${pebbles}` : state & COMPUTED ? "computed before, no pebble left" : "no pebble", false]);
-    if (likely !== null) {
-      const problem = board.whyIllegal(likely, v);
-      const cost = likely === LOAD || likely === STORE ? `, costs ${grouped(graph.weight(v))} I/O` : ", free";
-      lines.push([`click: ${OPERATIONS[likely]}${problem === null ? cost : `: refused, ${problem.reason}`}`, false]);
-    }
+    if (board.share(v) > 0) lines.push([shareText(graph, board, v), false]);
+    if (likely !== null) lines.push([clickText(graph, board, v, likely), false]);
   }
   return lines;
+}
+
+function shareText(graph, board, v) {
+  const left = Array.from(graph.preds(v)).filter((u, i) => !board.aggregated[graph.indptr[v] + i]);
+  const lost = board.state[v] & (RED | BLUE) ? "" : "; its partial value is lost";
+  return `${board.done[v]} of ${graph.inDegree(v)} aggregated, to come: ${listed(graph, left)}${lost}`;
+}
+
+function clickText(graph, board, v, op) {
+  const problem = whyNotOn(board, op, v);
+  if (problem !== null) return `click: ${OPERATIONS[op]}: refused, ${problem.reason}`;
+  const move = board.read(((moveOn(board, op, v) << 2) | op) >>> 0);
+  return `click: ${OPERATIONS[op]}${move.from < 0 ? "" : ` with ${graph.names[move.from]}`}, ${costText(board.flags, graph, move)}`;
 }
 
 function showTip(lines, x, y) {

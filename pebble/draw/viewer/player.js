@@ -33,7 +33,7 @@ class Recording {
   }
 
   last() {
-    return this.t ? { op: this.codes[this.t - 1] & 3, vertex: this.codes[this.t - 1] >>> 2 } : null;
+    return this.t ? this.board.moveAt(this.t - 1) : null;
   }
 
   chart() {
@@ -44,6 +44,7 @@ class Recording {
 // A long one, watched in steps of many moves.
 class SteppedRecording {
   constructor(given) {
+    this.flags = given.flags;
     this.steps = given.schedule.steps;
     this.length = this.steps.ends.length - 1;
     this.cells = this.steps.red.length / (this.length + 1);
@@ -62,7 +63,7 @@ class SteppedRecording {
   get figures() {
     const { loads, stores, computes, recomputes, peak } = this.steps;
     const t = this.t;
-    return { io: loads[t] + stores[t], loads: loads[t], stores: stores[t], computes: computes[t], recomputes: recomputes[t], redWords: peak[t] };
+    return { io: ioOf(this.flags, loads[t], stores[t]), loads: loads[t], stores: stores[t], computes: computes[t], recomputes: recomputes[t], redWords: peak[t] };
   }
 
   level(colour, c) {
@@ -142,14 +143,20 @@ class Player {
   describe() {
     const last = this.recording.last();
     const t = this.recording.t;
-    if (t === 0) this.say("The start: every source is blue.", "");
+    if (t === 0) this.say(`The start: ${this.startText()}.`, "");
     else if (last !== null) {
-      const cost = last.op === LOAD || last.op === STORE ? `costs ${words(this.graph.weight(last.vertex))} of I/O` : "free";
-      this.say(`Move ${grouped(t)}: ${OPERATIONS[last.op]} ${this.graph.names[last.vertex]}, ${cost}.`, "");
+      const open = this.recording.board.openSlide >= 0 ? " A predecessor's pebble slides: the next move deletes it." : "";
+      this.say(`Move ${grouped(t)}: ${OPERATIONS[last.op]} ${moveText(this.graph, last)}, ${costText(this.given.flags, this.graph, last)}.${open}`, "");
     } else this.say(`After ${grouped(this.recording.moves)} moves, step ${grouped(t)} of ${grouped(this.recording.length)}.`, "");
     if (t === this.recording.length && this.given.schedule.cost !== null) {
-      this.say(`Done: ${words(this.recording.figures.io)} of I/O, as the referee counts.`, "done");
+      this.say(`Done: ${ioText(this.given.flags, this.recording.figures.io)}, as the referee counts.`, "done");
     }
+  }
+
+  startText() {
+    const { flags, redAtStart } = this.given;
+    const red = this.graph === null || !redAtStart.length ? "" : `; red: ${listed(this.graph, redAtStart)}`;
+    return (flags.freeSources ? "nothing is blue" : "every source is blue") + red;
   }
 
   togglePlay() {
@@ -182,25 +189,35 @@ class Player {
   }
 
   moveFor(v) {
-    return this.tool === "auto" ? this.own.likelyMove(v) : this.tool;
+    return this.tool === "auto" ? likelyMove(this.own, v) : this.tool;
+  }
+
+  // Plays an operation on a vertex, as clicks and keys mean it.
+  tryOn(op, v) {
+    return this.tryMove(op, moveOn(this.own, op, v), whyNotOn(this.own, op, v));
   }
 
   // Plays a move of the reader's game; returns null, or why it is refused.
-  tryMove(op, v) {
-    const problem = this.own.whyIllegal(op, v);
+  tryMove(op, id, problem = whyIllegal(this.own, op, id)) {
     if (problem !== null) {
-      this.refused = { vertex: v, cause: problem.vertex, reason: problem.reason };
-      const name = this.graph.names[problem.vertex];
-      const known = name === undefined || name === `v${problem.vertex}` || this.graph.labels !== null;
-      this.say(`Refused, ${problem.reason}: ${this.own.explain(op, v, problem)}.${known ? "" : ` Vertex ${problem.vertex} is ${name}.`}`, "refused");
+      const known = problem.reason !== "vertex out of range";
+      this.refused = known ? { vertex: this.own.vertexOf(op, id), cause: problem.vertex, reason: problem.reason } : null;
+      this.say(`Refused, ${problem.reason}: ${explain(this.own, op, id, problem)}.${known ? this.nameOf(problem.vertex) : ""}`, "refused");
       return problem;
     }
-    this.own.push(op, v);
+    this.own.push(op, id);
     this.refused = null;
     this.version++;
-    const cost = op === LOAD || op === STORE ? `, ${words(this.graph.weight(v))} of I/O` : "";
-    this.say(`${OPERATIONS[op]} ${this.graph.names[v]}${cost}. ${this.standing()}`, this.own.isOver ? "done" : "");
+    const move = this.own.moveAt(this.own.length - 1);
+    const cost = op === LOAD || op === STORE ? `, ${costText(this.given.flags, this.graph, move)}` : "";
+    this.say(`${OPERATIONS[op]} ${moveText(this.graph, move)}${cost}. ${this.standing()}`, this.own.isOver ? "done" : "");
     return null;
+  }
+
+  // The name of a vertex that a refusal gives by its number.
+  nameOf(v) {
+    const name = this.graph.names[v];
+    return name === `v${v}` || this.graph.labels !== null ? "" : ` Vertex ${v} is ${name}.`;
   }
 
   undo() {
@@ -208,7 +225,8 @@ class Player {
     const code = this.own.pop();
     this.refused = null;
     this.version++;
-    this.say(`Took back ${OPERATIONS[code & 3]} ${this.graph.names[code >>> 2]}.`, "");
+    const move = this.own.read(code);
+    this.say(`Took back ${OPERATIONS[move.op]} ${moveText(this.graph, move)}.`, "");
   }
 
   restart() {
@@ -220,20 +238,22 @@ class Player {
 
   // How the reader's game stands against what is known.
   standing() {
-    const own = this.own, { optimum, best, bound } = this.given.reference;
+    const own = this.own, { optimum, best, bound } = this.given.reference, { flags } = this.given;
+    if (own.openSlide >= 0) return `Now delete a predecessor of ${this.graph.names[own.openSlide]}: its pebble slides.`;
     if (!own.isOver) {
-      const first = Array.from(this.graph.outputs).find((v) => !(own.state[v] & BLUE));
-      return own.missing === 1 ? `To do: ${this.graph.names[first]} must become blue.` : `To do: ${grouped(own.missing)} outputs must become blue.`;
+      const first = Array.from(this.graph.outputs).find((v) => !own.isDone(v));
+      const end = flags.outputs === "any" ? "be red or blue in the end" : "become blue";
+      return own.missing === 1 ? `To do: ${this.graph.names[first]} must ${end}.` : `To do: ${grouped(own.missing)} outputs must ${end}.`;
     }
-    const io = own.io;
+    const io = own.io, spent = ioText(flags, io);
     if (optimum !== null) {
-      if (io === optimum) return `Done with ${words(io)} of I/O: that is the optimum.`;
-      return `Done with ${words(io)} of I/O; the optimum is ${grouped(optimum)}.`;
+      if (io === optimum) return `Done with ${spent}: that is the optimum.`;
+      return `Done with ${spent}; the optimum is ${grouped(optimum)}.`;
     }
-    if (bound !== null && io === bound) return `Done with ${words(io)} of I/O: no schedule can do with less.`;
-    if (best !== null && io < best) return `Done with ${words(io)} of I/O: better than the best known, ${grouped(best)}.`;
-    if (best !== null) return `Done with ${words(io)} of I/O; the best known is ${grouped(best)}.`;
-    return `Done with ${words(io)} of I/O.`;
+    if (bound !== null && io === bound) return `Done with ${spent}: no schedule can do with less.`;
+    if (best !== null && io < best) return `Done with ${spent}: better than the best known, ${grouped(best)}.`;
+    if (best !== null) return `Done with ${spent}; the best known is ${grouped(best)}.`;
+    return `Done with ${spent}.`;
   }
 
   // The nearest cell in a direction, for the arrow keys.
@@ -260,9 +280,12 @@ class Player {
       red: stepped ? (c) => recording.level("red", c) : (v) => board.state[v] & RED,
       blue: stepped ? (c) => recording.level("blue", c) : (v) => (board.state[v] & BLUE ? 1 : 0),
       past: stepped ? () => false : (v) => board.state[v] & COMPUTED,
+      share: stepped ? () => 0 : (v) => board.share(v),
+      aggregated: stepped || !board.flags.partial ? null : board.aggregated,
+      open: stepped ? -1 : board.openSlide,
       hover: this.hover,
       selected: this.selected,
-      last: this.watching ? recording.last() : this.own.length ? { op: this.own.codes[this.own.length - 1] & 3, vertex: this.own.codes[this.own.length - 1] >>> 2 } : null,
+      last: this.watching ? recording.last() : this.own.length ? this.own.moveAt(this.own.length - 1) : null,
       refused: this.watching ? null : this.refused,
     };
   }
