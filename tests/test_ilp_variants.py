@@ -218,6 +218,9 @@ def test_free_sources_are_computed_as_often_as_they_are_used() -> None:
 def test_orbits_respect_kinds() -> None:
     star = CDAG.from_edges(4, [(0, 1), (0, 2), (0, 3)])
     assert stabiliser_orbits(star, kinds=[False, False, True, False]) == [(1, [3])]
+    join = CDAG.from_edges(4, [(0, 3), (1, 3), (2, 3)])
+    assert stabiliser_orbits(join) == []
+    assert stabiliser_orbits(join, ordered=[True] * 4) == [(0, [1, 2]), (1, [2])]
 
 
 @pytest.mark.parametrize("rules", ["one-shot+sliding", "one-shot+no-delete", "partial"])

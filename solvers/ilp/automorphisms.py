@@ -85,7 +85,11 @@ def _with(colours: _Colours, v: int, colour: int) -> _Colours:
 
 
 def stabiliser_orbits(
-    cdag: CDAG, effort: int = 2_000, *, kinds: Sequence[Any] | None = None
+    cdag: CDAG,
+    effort: int = 2_000,
+    *,
+    kinds: Sequence[Any] | None = None,
+    ordered: Sequence[bool] | None = None,
 ) -> list[tuple[int, list[int]]]:
     """A vertex and the others of its orbit, for each step of a stabiliser chain.
 
@@ -96,11 +100,13 @@ def stabiliser_orbits(
         Colourings refined at most; past it fewer symmetries are reported, never false ones.
     kinds : sequence, optional
         What else automorphisms must preserve: one comparable value per vertex.
+    ordered : sequence of bool, optional
+        Which vertices may be named; all that are no sources by default. Automorphisms must preserve it.
 
     Returns
     -------
     list of (int, list of int)
-        Non-source vertices. The orbits are those of the automorphisms (of edges, weights and outputs) that
+        Vertices of `ordered`. The orbits are those of the automorphisms (of edges, weights and outputs) that
         fix every vertex named before.
 
     Notes
@@ -115,6 +121,7 @@ def stabiliser_orbits(
     graph = _Graph(cdag)
     n = cdag.num_vertices
     output = cdag.is_output.tolist()
+    named = [bool(preds) for preds in graph.preds] if ordered is None else ordered
     own = [(cdag.weight(v), output[v], () if kinds is None else kinds[v]) for v in range(n)]
     number = {colour: i for i, colour in enumerate(sorted(set(own)))}
     start = [number[colour] for colour in own]
@@ -126,7 +133,7 @@ def stabiliser_orbits(
     while budget[0] > 0:
         classes = defaultdict(list)
         for v, colour in enumerate(colours):
-            if graph.preds[v]:
+            if named[v]:
                 classes[colour].append(v)
         open_classes = [c for c in classes.values() if len(c) > 1]
         if not open_classes:

@@ -137,7 +137,7 @@ def build(instance: Instance, copies: int = 1, *, symmetry: bool = True) -> Form
     f = Formulation(instance, roles)
     _add_computes(f)
     _add_order(f)
-    if symmetry and not instance.rules.partial:
+    if symmetry:
         _break_symmetry(f)
     if instance.rules.sliding:
         _add_slides(f)
@@ -214,14 +214,15 @@ def _add_order(f: Formulation) -> None:
 
 
 def _break_symmetry(f: Formulation) -> None:
-    """Let the first compute of a vertex come first of its orbit."""
-    roles = f.roles
-    first = {v: made[0] for v, made in enumerate(roles.makes) if made}
-    kinds = [(v in roles.given, v in first) for v in range(len(roles.preds))]
-    for chosen, orbit in stabiliser_orbits(f.instance.cdag, kinds=kinds):
+    """Let the first compute of a vertex come first of its orbit; if partial, let it be complete first."""
+    roles, partial = f.roles, f.instance.rules.partial
+    ordered = [bool(made) for made in roles.makes]
+    kinds = [(v in roles.given, ordered[v]) for v in range(len(ordered))]
+    for chosen, orbit in stabiliser_orbits(f.instance.cdag, kinds=kinds, ordered=ordered):
         for u in orbit:
-            if chosen in first:
-                f.model.clause(f.before[first[chosen], first[u]])
+            # One of u's computes comes after each of these.
+            for e in roles.makes[chosen] if partial else roles.makes[chosen][:1]:
+                f.model.clause(*(f.before[e, other] for other in roles.makes[u][: None if partial else 1]))
 
 
 def _add_slides(f: Formulation) -> None:

@@ -110,9 +110,11 @@ class _Trace:
 
         place = {e: i for i, e in enumerate(self.order)}
         n = len(f.present)
-        for e, present in enumerate(f.present):
-            put(present, e in place)
-            place.setdefault(e, len(self.order) + e)
+        # Computes that do not take place come last, each behind its ancestors.
+        position = {v: i for i, v in enumerate(f.instance.cdag.topological_order.tolist())}
+        for e in sorted(range(n), key=lambda e: position[f.roles.slots[e].vertex]):
+            put(f.present[e], e in place)
+            place.setdefault(e, len(place))
         for e in range(n):
             for other in range(e + 1, n):
                 put(f.before[e, other], place[e] < place[other])
