@@ -24,6 +24,9 @@ if TYPE_CHECKING:
         GraphSpecError as GraphSpecError,
     )
     from pebble.errors import (
+        HierarchyPlayInterrupted as HierarchyPlayInterrupted,
+    )
+    from pebble.errors import (
         IllegalMoveError as IllegalMoveError,
     )
     from pebble.errors import (
@@ -97,6 +100,7 @@ _HOMES = {
         "DuplicateEdgeWarning",
         "FormatError",
         "GraphSpecError",
+        "HierarchyPlayInterrupted",
         "IllegalMoveError",
         "IncompleteScheduleError",
         "InfeasibleInstanceError",

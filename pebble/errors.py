@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pebble.hierarchy import HierarchyMove
+    from pebble.hierarchy import HierarchyMove, HierarchySchedule
     from pebble.moves import Move
     from pebble.schedule import Schedule
 
@@ -226,6 +226,20 @@ class PlayInterrupted(KeyboardInterrupt):
     """
 
     def __init__(self, schedule: Schedule) -> None:
+        super().__init__()
+        self.schedule = schedule
+
+
+class HierarchyPlayInterrupted(KeyboardInterrupt):
+    """Ctrl-C while several levels of memory were played, after a schedule had been found.
+
+    Attributes
+    ----------
+    schedule : HierarchySchedule
+        The best that had been found.
+    """
+
+    def __init__(self, schedule: HierarchySchedule) -> None:
         super().__init__()
         self.schedule = schedule
 

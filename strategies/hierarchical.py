@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pebble.cdag import CDAG
-from pebble.errors import UnsupportedInstanceError
+from pebble.errors import HierarchyPlayInterrupted, PlayInterrupted, UnsupportedInstanceError
 from pebble.hierarchy import Hierarchy, HierarchySchedule, plain_rules
 from pebble.instance import Instance
 from pebble.moves import Op, move_dtype, unpack_arrays
@@ -88,6 +89,8 @@ def play_hierarchy(
     UnsupportedInstanceError
         A strategy does not play this graph with that many words; the family has no nests; there are more
         strategies than levels; the rules are others.
+    HierarchyPlayInterrupted
+        Ctrl-C came after a schedule had been found; it holds the best.
 
     Notes
     -----
@@ -107,12 +110,17 @@ def play_hierarchy(
     instance = Instance(cdag, hierarchy.sizes[0], plain)
     instance.require_feasible()
     player = _Player(instance, hierarchy, limit or Limit(), seed)
-    if spec == "auto":
-        return player.auto()
-    if spec == "nested":
-        return player.nested()
-    parts = spec.split("/")
-    return player.alone(spec) if len(parts) == 1 else player.inside(parts)
+    try:
+        if spec == "auto":
+            return player.auto()
+        if spec == "nested":
+            return player.nested()
+        parts = spec.split("/")
+        return player.alone(spec) if len(parts) == 1 else player.inside(parts)
+    except KeyboardInterrupt:
+        if player.best is None:
+            raise
+        raise HierarchyPlayInterrupted(replace(player.best, producer=spec)) from None
 
 
 def check_hierarchy_spec(spec: str) -> None:
@@ -140,6 +148,7 @@ class _Player:
         self.limit = limit
         self.seed = seed
         self.start = time.monotonic()
+        self.best: HierarchySchedule | None = None
         self._played: dict[tuple[str, int], Schedule] = {}
 
     def within(self, share: float) -> Limit:
@@ -166,14 +175,28 @@ class _Player:
         """A strategy on two levels, played once, within a share of the time that is left."""
         known = self._played.get((spec, instance.M))
         if known is None:
-            known = play(spec, instance, limit=self.within(share), seed=self.seed)
+            try:
+                known = play(spec, instance, limit=self.within(share), seed=self.seed)
+            except PlayInterrupted as stop:
+                if instance.M == self.instance.M:
+                    self.fill(stop.schedule, spec)
+                raise
             if len(known) <= _KEPT:
                 self._played[spec, instance.M] = known
         return known
 
     def alone(self, spec: str, share: float = 1.0) -> HierarchySchedule:
         """A strategy on level 1, Belady's rule above, within a share of the time that is left."""
-        return add_levels(self.play(spec, self.instance, share), self.hierarchy, spec)
+        return self.fill(self.play(spec, self.instance, share), spec)
+
+    def fill(
+        self, schedule: Schedule, producer: str, info: Mapping[str, Any] | None = None
+    ) -> HierarchySchedule:
+        """A schedule of level 1 with all further levels; the best is noted, for when Ctrl-C comes."""
+        filled = add_levels(schedule, self.hierarchy, producer, info)
+        if self.best is None or _claim(filled) < _claim(self.best):
+            self.best = filled
+        return filled
 
     def _spaces(self) -> list[Space]:
         """The nests that the graph has."""
@@ -207,7 +230,7 @@ class _Player:
         assert best.best is not None
         order = best.space.order(best.best)
         quick = self._quick(order)
-        thorough = add_levels(replay(self.instance, order, seed=self.seed), self.hierarchy)
+        thorough = self.fill(replay(self.instance, order, seed=self.seed), "nested")
         return replace(min(quick, thorough, key=_claim), producer="nested", info=dict(best.best))
 
     def _quick(self, order: NDArray[np.int64]) -> HierarchySchedule:
@@ -216,7 +239,7 @@ class _Player:
         plan = prepare(instance.cdag, order, instance.rules)
         moves = np.empty(plan.most_moves, dtype=move_dtype(instance.cdag.num_vertices))
         _, moves = plan.run(instance.M, seed=self.seed, moves=moves, thorough=False)
-        return add_levels(Schedule(instance, moves, seed=self.seed), self.hierarchy)
+        return self.fill(Schedule(instance, moves, seed=self.seed), "nested")
 
     def inside(self, parts: list[str]) -> HierarchySchedule:
         """Strategies in strategies: the first plays the largest level, the last plays level 1."""
@@ -227,7 +250,7 @@ class _Player:
                 f"'{spec}' names {len(parts)} strategies: there are {levels} levels, give at most one each"
             )
         fine = self.play(parts[-1], self.instance)
-        best = add_levels(fine, self.hierarchy, spec, {"outer_M": 0, "runs": 0})
+        best = self.fill(fine, spec, {"outer_M": 0, "runs": 0})
         order = fine.order()
         # From the innermost of the outer strategies to the outermost, each around the best order so far.
         for place in range(len(parts) - 2, -1, -1):
@@ -236,7 +259,7 @@ class _Player:
                 for together, runs in _nested_orders(coarse, inner):
                     schedule = replay(self.instance, runs, seed=self.seed)
                     info = {"outer_M": coarse.instance.M, "runs": together}
-                    played = add_levels(schedule, self.hierarchy, spec, info)
+                    played = self.fill(schedule, spec, info)
                     if _claim(played) < _claim(best):
                         best, order = played, runs
                     if not self.has_time:

@@ -118,6 +118,7 @@ class Space:
 _STEPS = (1, -1, 2, -2, 4, -4)
 # A search that is stuck goes on from the best with so many names drawn anew.
 _DRAWN = 3
+_DESCENTS = 2
 _IDLE = 30
 
 
@@ -190,9 +191,14 @@ class Search:
         self._known: dict[tuple[int, ...], int] = {}
 
     def start(self) -> None:
-        """Descend from every start of the space."""
-        for choice in self.space.starts:
-            self._descend(choice)
+        """Descend from the best starts of the space."""
+        priced = [
+            (cost, i)
+            for i, choice in enumerate(self.space.starts)
+            if (cost := self._cost(choice)) is not None
+        ]
+        for _, i in sorted(priced)[:_DESCENTS]:
+            self._descend(self.space.starts[i])
 
     def go_on(self) -> None:
         """Descend from the best choice with a few values drawn anew, again and again.

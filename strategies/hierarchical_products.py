@@ -247,21 +247,30 @@ def _starts(
     def at_most(name: str, wanted: float) -> int:
         return max([value for value in values[name] if value <= wanted], default=values[name][0])
 
-    starts = []
     d = extents.get("c", 1)
+    tile = {
+        name: at_most(name, max(1.0, (sizes[0] + 1) ** 0.5 - 1)) for name in values if name.endswith(_SIDES)
+    }
+    starts = []
     for share in (1.0, 0.6, 0.3):
-        choice = {name: value[-1] for name, value in values.items()}
-        for name in values:
-            if name.startswith("first"):
-                choice[name] = 0
-            elif name.endswith(_SIDES):
-                choice[name] = at_most(name, max(1.0, (sizes[0] + 1) ** 0.5 - 1))
-            elif name[0] in "ij" and (level := int(name[1:].partition("_")[0])) > 1:
-                M = share * sizes[level - 1]
-                # A block of pairs, and d words or so of each of its rows and columns.
-                side = M**0.5 if len(family.phases) == 1 or share == 1 else (M + (3 * d) ** 2) ** 0.5 - 3 * d
-                choice[name] = at_most(name, max(1.0, side))
-        starts.append(choice)
+        for shape in ("square", "rows", "columns"):
+            choice = {name: value[-1] for name, value in values.items()} | tile
+            for name in values:
+                level = name[1:].partition("_")[0]
+                if name.startswith("first"):
+                    choice[name] = int(shape == "columns")
+                elif name[0] in "ij" and level != "1":
+                    M = share * sizes[int(level) - 1]
+                    if shape != "square":
+                        # Three rows of d words or so stay for every index of the long side.
+                        side = M / (3 * d + 2) if (name[0] == "i") == (shape == "rows") else 1.0
+                    elif share == 1.0 or len(family.phases) == 1:
+                        side = M**0.5
+                    else:
+                        # A block of pairs, and d words or so of each of its rows and columns.
+                        side = (M + (3 * d) ** 2) ** 0.5 - 3 * d
+                    choice[name] = at_most(name, max(1.0, side))
+            starts.append(choice)
     return starts
 
 

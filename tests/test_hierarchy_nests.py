@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -238,3 +240,34 @@ def test_an_interrupt_keeps_what_was_finished(
     said = capsys.readouterr()
     assert "belady" in said.out
     assert "interrupted: these are the results so far" in said.err
+
+
+def test_an_interrupt_of_auto_keeps_the_best_so_far(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from strategies import hierarchical
+
+    whole, calls = hierarchical.add_levels, []
+
+    def interrupted(*given: Any) -> pebble.HierarchySchedule:
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        calls.append(whole(*given))
+        return calls[-1]
+
+    monkeypatch.setattr(hierarchical, "add_levels", interrupted)
+    file = str(tmp_path / "s")
+    assert main(["hierarchy", "fft:16", "-M", "4,16", "-s", "auto", "--json", "-o", file]) == 130
+    document = json.loads(capsys.readouterr().out)
+    (row,) = document["results"]
+    assert (row["strategy"], row["total"]) == ("auto", min(made.claim for made in calls))
+    assert document["lower_bounds"] is None
+    assert verify_hierarchy(pebble.HierarchySchedule.load(file, graphs.build("fft:16"))).total == row["total"]
+    calls.clear()
+    calls.extend(
+        whole(strategies.play("belady", Instance(graphs.build("fft:8"), 8)), Hierarchy((8,)))
+        for _ in range(6)
+    )
+    with pytest.raises(KeyboardInterrupt) as nothing:
+        strategies.play_hierarchy("nested", graphs.build("fft:8"), Hierarchy((4, 16)))
+    assert type(nothing.value) is KeyboardInterrupt

@@ -138,8 +138,7 @@ class _Table:
     def fill(self, names: list[str], limit: Limit | None, seed: int, steps: Steps) -> None:
         """Play, then bound; an interrupt leaves what has been added."""
         import solvers
-        from pebble.errors import UnsupportedInstanceError
-        from pebble.hierarchy import verify_hierarchy
+        from pebble.errors import HierarchyPlayInterrupted, UnsupportedInstanceError
         from strategies.hierarchical import play_hierarchy
 
         for name in names:
@@ -151,18 +150,25 @@ class _Table:
                 )
             except UnsupportedInstanceError as error:
                 self.rows.append({"strategy": name, "status": "not-applicable", "reason": str(error)})
-                continue
-            seconds = time.perf_counter() - start
-            cost = verify_hierarchy(schedule)
-            if all(cost.total < row["total"] for row in self.played):
-                self.best = schedule
-            self.rows.append(
-                {"strategy": name, "status": "feasible", "verified": True, **cost_document(cost)}
-                | {"seconds": round(seconds, 6), "options": dict(schedule.info)}
-            )
+            except HierarchyPlayInterrupted as stop:
+                self._add(name, stop.schedule, time.perf_counter() - start)
+                raise
+            else:
+                self._add(name, schedule, time.perf_counter() - start)
         if self.played:
             steps.step("lower bounds")
             self.bounds = solvers.hierarchy_bounds(self.loaded.cdag, self.levels, self.rules)
+
+    def _add(self, name: str, schedule: HierarchySchedule, seconds: float) -> None:
+        from pebble.hierarchy import verify_hierarchy
+
+        cost = verify_hierarchy(schedule)
+        if all(cost.total < row["total"] for row in self.played):
+            self.best = schedule
+        self.rows.append(
+            {"strategy": name, "status": "feasible", "verified": True, **cost_document(cost)}
+            | {"seconds": round(seconds, 6), "options": dict(schedule.info)}
+        )
 
     @property
     def lower_bound(self) -> int | None:
