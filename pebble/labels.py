@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 __all__ = ["IntegerLabels", "PackedLabels", "TextLabels", "tuples_of_lists"]
 
 _PER_BLOCK = 1 << 12
+# Bytes of a block from which its texts are copied one by one.
+_LONG_BLOCK = 1 << 18
 
 
 class PackedLabels(Sequence[Hashable]):
@@ -127,11 +129,17 @@ class TextLabels(PackedLabels):
         sizes = np.diff(self._ends)[ids]
         ends = np.zeros(len(ids) + 1, dtype=self._ends.dtype)
         np.cumsum(sizes, out=ends[1:])
+        held = np.frombuffer(self._text, dtype=np.uint8)
         for start in range(0, len(ids), _PER_BLOCK):
-            block = ids[start : start + _PER_BLOCK]
-            first, last = self._ends[block].tolist(), self._ends[1:][block].tolist()
-            for lo, hi in zip(first, last, strict=True):
-                text += self._text[lo:hi]
+            first = self._ends[ids[start : start + _PER_BLOCK]].astype(np.int64)
+            size = sizes[start : start + _PER_BLOCK].astype(np.int64)
+            if int(size.sum()) > _LONG_BLOCK:
+                for lo, hi in zip(first.tolist(), (first + size).tolist(), strict=True):
+                    text += self._text[lo:hi]
+                continue
+            # The place of every byte of the block.
+            stops = np.cumsum(size)
+            text += held[np.repeat(first - stops + size, size) + np.arange(int(size.sum()))].tobytes()
         return TextLabels(text, ends, self._as_json)
 
 

@@ -269,7 +269,7 @@ def labels_of_names(
     numbers = _integers(texts)
     if numbers is None:
         labels = texts.labels()
-        return labels if order is None else labels.take(order), None
+        return labels if order is None or _ascends(order) else labels.take(order), None
     ids = numbers if order is None else numbers[order]
     n = len(ids)
     if n and int(ids.min()) == 0 and int(ids.max()) == n - 1:
@@ -278,6 +278,10 @@ def labels_of_names(
         if there.all():
             return None, None if (ids == np.arange(n)).all() else ids
     return IntegerLabels(ids), None
+
+
+def _ascends(order: NDArray[np.int64]) -> bool:
+    return bool((order == np.arange(len(order))).all())
 
 
 def _integers(texts: Texts) -> NDArray[np.int64] | None:

@@ -23,7 +23,8 @@ import numpy as np
 from pebble.cdag import CDAG
 from pebble.errors import FormatError
 from pebble.formats.assembling import Edges, assemble, shown
-from pebble.formats.names import NameTable
+from pebble.formats.names import NameTable, utf8
+from pebble.labels import PackedLabels
 
 __all__ = ["parse_bench"]
 
@@ -50,26 +51,29 @@ def parse_bench(data: bytes, file: str) -> CDAG:
     >>> g.labels, g.edges().tolist()
     (('a', 'z'), [[0, 1]])
     """
-    names = NameTable()  # in the order in which they are met, as operands too
+    names = NameTable(len(data), utf8)  # in the order in which they are met, as operands too
     given = array("q")  # in the order in which signals are given a value
     is_given = bytearray()
     edges = Edges(len(data))
     outputs, output_lines = array("q"), array("q")
 
+    number_of = names.number
+
     def vertex(name: str) -> int:
-        v = names.number(name.encode())
+        v = number_of(name)
         if v == len(is_given):
             is_given.append(0)
         return v
 
     for line, raw in enumerate(io.BytesIO(data), 1):
         try:
-            text = raw.partition(b"#")[0].decode("utf-8").strip()
+            text = (raw[: raw.index(b"#")] if b"#" in raw else raw).decode("utf-8").strip()
         except UnicodeDecodeError:
             raise FormatError(file, "the line is no UTF-8 text", line) from None
         if not text:
             continue
-        if gate := _GATE.match(text):
+        gate = _GATE.match(text) if "=" in text else None
+        if gate is not None:
             name, operands = gate[1], gate[3]
             if gate[2].upper().startswith("DFF"):
                 raise FormatError(
@@ -104,13 +108,15 @@ def parse_bench(data: bytes, file: str) -> CDAG:
     order = np.array(given, dtype=np.int64)
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.arange(len(order))
-    texts = names.drop_index()
+    labels: PackedLabels = names.drop_index().labels()
+    if not (number == np.arange(len(order))).all():
+        labels = labels.take(order)
     lines = edges.lines
     return assemble(
         file,
         len(order),
         edges.renumbered(number),
-        labels=texts.labels().take(order),
+        labels=labels,
         outputs=number[outputs] if outputs else (),
         line_of=lines.__getitem__,
     )

@@ -37,7 +37,7 @@ from pebble.formats.assembling import (
     shown,
 )
 from pebble.formats.dot_tokens import END, Words
-from pebble.formats.names import Column, NameTable
+from pebble.formats.names import Column, NameTable, utf8
 from pebble.labels import IntegerLabels
 
 __all__ = ["dot_lines", "named_labels", "parse_dot", "quoted", "words_of_number"]
@@ -87,7 +87,7 @@ class _Parser:
         self.file = file
         # Edges between sets of nodes have no bytes of their own.
         self.room = max(ROOM, size // 4)
-        self.names = NameTable()
+        self.names = NameTable(size, utf8)
         self.edges = Edges(size)
         self.given = {key: Column() for key in _READ}
         self.defaults: list[dict[str, str]] = [{}]
@@ -127,8 +127,11 @@ class _Parser:
                     outer.members.extend(members)
                 self._end_of_edge(outer, members, line)
             return
-        if scope.tails is None and words.accepts(";", ","):
-            return
+        if scope.tails is None:
+            if words.accepts(";", ","):
+                return
+            if self._plain(scope):
+                return
         keyword = words.keyword()
         if keyword == "subgraph" or (words.kind == "mark" and words.text == "{"):
             if keyword:
@@ -162,9 +165,19 @@ class _Parser:
         if alone and attributes:
             self._describe(node, name, attributes, line)
 
+    def _plain(self, scope: _Scope) -> bool:
+        """Read the plain statements that follow, if any do."""
+        found = False
+        for tail, head, line in self.words.statements():
+            found = True
+            u = self._node(tail.strip('"'), scope, line)
+            if head:
+                self.edges.add(u, self._node(head.strip('"'), scope, line), line)
+        return found
+
     def _node(self, name: str, scope: _Scope, line: int) -> int:
         known = len(self.names)
-        node = self.names.number(name.encode("utf-8", "surrogatepass"))
+        node = self.names.number(name)
         # Defaults count for the nodes that appear after them.
         if scope.defaults and node == known:
             self.inherited.put(node, str(scope.defaults), line)
@@ -349,7 +362,7 @@ def named_labels(labels: Sequence[Hashable]) -> list[str] | None:
     if len(set(names)) < len(names):
         return None
     table = NameTable()
-    table.ids([name.encode("utf-8", "surrogatepass") for name in names])
+    table.ids(list(map(utf8, names)))
     read, renumber = labels_of_names(table)
     if renumber is not None:
         return None

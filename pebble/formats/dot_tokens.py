@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from pebble.errors import FormatError
 from pebble.formats.assembling import shown
@@ -19,6 +20,12 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
+_NAME = r'(?:-?+\d++|[^\W\d]\w*+|"[^"\\\n]*+")'
+# A node or one edge, and what shows that nothing more belongs to it.
+_STATEMENT = re.compile(
+    rf"({_NAME})(?:[ \t]*+->[ \t]*+({_NAME}))?+[ \t\r]*+(?:;|(?=\n\s*+(?:[\w\"}}]|-[\d.])))\s*+"
+)
+_KEYWORD = re.compile("node|edge|graph|digraph|subgraph|strict", re.IGNORECASE)
 _ESCAPED = re.compile(r'\\(["\n]|\r\n)')
 _BRACKET = re.compile("[<>]")
 END = ""
@@ -67,6 +74,24 @@ class Words:
             return
         self._move_to(self._end)
         self.kind = self.text = END
+
+    def statements(self) -> Iterator[tuple[str, str, int]]:
+        """The plain statements that begin with the next word: ``a;`` or ``a -> b;`` on a line, nothing else.
+
+        Names and line of each, quickly; the second name is empty if there is none. All else is left to the
+        other methods.
+        """
+        text, at = self._text, self._start
+        while (match := _STATEMENT.match(text, at)) is not None:
+            tail, head = match.groups("")
+            if _KEYWORD.fullmatch(tail) or _KEYWORD.fullmatch(head):
+                break
+            yield tail, head, self.line
+            at = match.end()
+            self._move_to(at)
+        if at >= self._end:
+            self._end = at
+            self.advance()
 
     @property
     def is_identifier(self) -> bool:

@@ -38,6 +38,8 @@ _HEADER = re.compile(rb"#\s*vertices\s*[:=]?\s*(\d+)\s*\Z")
 _NUMBER = re.compile(rb"\d{1,18}\Z")
 # Names, or numbers, that are looked up or replaced at once.
 _NAMES_PER_BLOCK = 1 << 15
+# Of large files so many more, which is quicker: one per so many bytes.
+_BYTES_PER_NAME = 96
 
 
 class Named:
@@ -49,10 +51,13 @@ class Named:
     ----------
     numeric : bool
         Whether all names are expected to be numbers; `add` and `alone` return False at the first that is not.
+    size : int
+        Bytes of the file.
     """
 
-    def __init__(self, numeric: bool) -> None:
+    def __init__(self, numeric: bool, size: int) -> None:
         self.numeric = numeric
+        self._most = max(_NAMES_PER_BLOCK, size // _BYTES_PER_NAME)
         self.ends = array("i")
         self.single = array("i")
         self._table = NameTable()
@@ -67,7 +72,7 @@ class Named:
             index = self._index
             self.ends.append(index.setdefault(u, len(index)))
             self.ends.append(index.setdefault(v, len(index)))
-            if len(index) >= _NAMES_PER_BLOCK:
+            if len(index) >= self._most:
                 self._settle()
             return True
         if not (u.isdigit() and v.isdigit() and len(u) < 19 and len(v) < 19):
@@ -84,7 +89,7 @@ class Named:
         """Name a vertex."""
         if not self.numeric:
             self.single.append(self._index.setdefault(name, len(self._index)))
-            if len(self._index) >= _NAMES_PER_BLOCK:
+            if len(self._index) >= self._most:
                 self._settle()
             return True
         if not _NUMBER.match(name):
@@ -213,9 +218,9 @@ def parse_edge_list(data: bytes, file: str) -> CDAG:
     ('a', 'b', 'c')
     """
     declared, notes = _comments(data, file)
-    named = _read(data, file, Named(numeric=True), declared)
+    named = _read(data, file, Named(True, len(data)), declared)
     if named is None:
-        named = _read(data, file, Named(numeric=False), declared)
+        named = _read(data, file, Named(False, len(data)), declared)
         assert named is not None
     if not named and declared is None:
         raise FormatError(file, "the file holds no vertices: write one edge 'u v' per line")

@@ -68,8 +68,8 @@ def parse_edge_table(data: bytes, file: str) -> CDAG:
     """
     check_utf8(data, file)
     table = _Table(data.removeprefix(codecs.BOM_UTF8), file)
-    if not table.read(Named(numeric=True)):
-        table.read(Named(numeric=False))
+    if not table.read(Named(True, len(data))):
+        table.read(Named(False, len(data)))
     return table.graph()
 
 
@@ -79,7 +79,7 @@ class _Table:
         self.file = file
         first = next((line for line in io.BytesIO(data) if line.strip()), b"").decode("utf-8")
         self.delimiter = max(",;\t", key=first.count)
-        self.named = Named(numeric=True)
+        self.named = Named(True, len(data))
         self.described: dict[str, Column] = {}  # by column, what rows without a target say of their source
         self.places = NameTable()  # of the vertices that are described
 

@@ -20,7 +20,7 @@ from pebble.errors import FormatError
 from pebble.formats.annotations import json_label, label_from_text, relabelled
 from pebble.formats.assembling import Edges, assemble, edge_rows, labels_of_names, shown
 from pebble.formats.dot import named_labels, words_of_number
-from pebble.formats.names import Column, NameTable
+from pebble.formats.names import Column, NameTable, utf8
 from pebble.labels import IntegerLabels
 
 __all__ = ["graphml_lines", "parse_graphml"]
@@ -84,7 +84,7 @@ class _Reader:
         self.path: list[str] = []
         self.keys: dict[str, str] = {}  # what a key's id stands for, of the names that are read
         self.defaults: dict[str, str] = {}
-        self.names = NameTable()  # in the order in which ids are met, in edges too
+        self.names = NameTable(size, utf8)  # in the order in which ids are met, in edges too
         self.listed = array("q")  # in the order of the nodes
         self.is_listed = bytearray()
         self.edges = Edges(size)
@@ -162,7 +162,7 @@ class _Reader:
         return attributes[name]
 
     def _vertex(self, name: str) -> int:
-        v = self.names.number(name.encode("utf-8", "surrogatepass"))
+        v = self.names.number(name)
         if v == len(self.is_listed):
             self.is_listed.append(0)
         return v

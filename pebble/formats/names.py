@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pebble.labels import TextLabels
 
-__all__ = ["Column", "NameTable", "Texts"]
+__all__ = ["Column", "NameTable", "Texts", "utf8"]
 
 _LOW = 0xFFFFFFFF
 _FIRST_SLOTS = 1 << 10
 _PER_BLOCK = 1 << 16
-# Names whose ids are also kept in a dictionary, which is quicker.
+# Names whose numbers are also in a dictionary, which is quicker: so many, or one per so many bytes of a file.
 _RECENT = 1 << 15
+_BYTES_PER_RECENT = 96
+# Texts that are compared one by one.
+_LONG_TEXTS = 1 << 20
 
 
 class Texts:
@@ -51,9 +55,31 @@ class Texts:
             self.ends = array("Q", self.ends)
         self.ends.frombytes(ends.astype(self.ends.typecode).tobytes())
 
+    def equal(self, places: NDArray[np.int64], texts: Sequence[bytes]) -> NDArray[np.bool_]:
+        """Which of the texts at some places are those given."""
+        sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+        if int(sizes.sum()) > _LONG_TEXTS:
+            return np.array([self[v] == text for v, text in zip(places.tolist(), texts, strict=True)])
+        ends = np.frombuffer(self.ends, dtype=self.ends.typecode)
+        first = ends[places].astype(np.int64)
+        equal: NDArray[np.bool_] = ends[places + 1] - first == sizes
+        # All bytes side by side; where the sizes differ it does not matter what is compared.
+        stops = np.cumsum(sizes)
+        at = np.repeat(first - (stops - sizes), sizes) + np.arange(int(sizes.sum()))
+        held = np.frombuffer(self.text, dtype=np.uint8).take(at, mode="clip")
+        differ = np.zeros(len(at) + 1, dtype=np.int64)
+        np.cumsum(held != np.frombuffer(b"".join(texts), dtype=np.uint8), out=differ[1:])
+        equal &= differ[stops] == differ[stops - sizes]
+        return equal
+
     def labels(self, as_json: bool = False) -> TextLabels:
         """The texts as labels; nothing may be added afterwards."""
         return TextLabels(self.text, np.frombuffer(self.ends, dtype=self.ends.typecode), as_json)
+
+
+def utf8(text: str) -> bytes:
+    """A text in UTF-8, surrogates that stand alone encoded too."""
+    return text.encode("utf-8", "surrogatepass")
 
 
 class NameTable:
@@ -62,6 +88,14 @@ class NameTable:
     A table of hashes with linear probing: beside its text a name takes 4 bytes and 12 to 24 of slots, where a
     dictionary of Python objects takes 150. `ids` numbers many at a time, which is quicker than `number`.
 
+    Parameters
+    ----------
+    size : int
+        Bytes of the file that the names are from.
+    encode : callable, optional
+        What makes bytes of the names that `number` is given, different ones of different names; by default
+        they are bytes.
+
     Examples
     --------
     >>> table = NameTable()
@@ -69,13 +103,17 @@ class NameTable:
     (0, 1, 0, 2, b'b')
     >>> table.ids([b"c", b"a"]).tolist()
     [2, 0]
+    >>> NameTable(encode=utf8).number("caf\u00e9")
+    0
     """
 
-    def __init__(self) -> None:
+    def __init__(self, size: int = 0, encode: Callable[[Any], bytes] = bytes) -> None:
+        self._encode = encode
         self.texts = Texts()  # of the names in the slots
+        self._most = max(_RECENT, size // _BYTES_PER_RECENT)
         self._count = 0
         # Names met lately; those that are new are put into the slots all at once.
-        self._recent: dict[bytes, int] = {}
+        self._recent: dict[Hashable, int] = {}
         # A slot is 0 while it is free, else 32 bits of the name's hash and the name's number plus 1.
         self._slots: NDArray[np.uint64] = np.zeros(_FIRST_SLOTS, dtype=np.uint64)
         self._cells: memoryview[int] = memoryview(self._slots)  # type: ignore[arg-type]
@@ -84,12 +122,13 @@ class NameTable:
     def __len__(self) -> int:
         return self._count
 
-    def number(self, name: bytes) -> int:
+    def number(self, given: Hashable) -> int:
         """The number of a name, a new one if it was never met."""
         recent = self._recent
-        v = recent.get(name)
+        v = recent.get(given)
         if v is not None:
             return v
+        name = self._encode(given)
         tag = hash(name) & _LOW
         cells, at = self._cells, tag & self._mask
         while entry := cells[at]:
@@ -100,15 +139,15 @@ class NameTable:
         else:
             v = self._count
             self._count = v + 1
-        recent[name] = v
-        if len(recent) >= _RECENT:
+        recent[given] = v
+        if len(recent) >= self._most:
             self.settle()
         return v
 
     def settle(self) -> None:
         """Put the names that are new into the slots; `texts` holds all names then."""
         first = len(self.texts)
-        new = [name for name, v in self._recent.items() if v >= first]
+        new = [self._encode(name) for name, v in self._recent.items() if v >= first]
         self._recent.clear()
         hashes = np.fromiter(map(hash, new), dtype=np.int64, count=len(new))
         self._add(new, hashes.view(np.uint64) & np.uint64(_LOW))
@@ -127,9 +166,9 @@ class NameTable:
             pending, entries = pending[entries != 0], entries[entries != 0]
             alike = entries >> np.uint64(32) == tags[pending]
             candidates = (entries[alike] & np.uint64(_LOW)).astype(np.int64) - 1
-            for i, v in zip(pending[alike].tolist(), candidates.tolist(), strict=True):
-                if texts[v] == names[i]:
-                    found[i] = v
+            places = pending[alike]
+            same = texts.equal(candidates, [names[i] for i in places.tolist()])
+            found[places[same]] = candidates[same]
             pending = pending[found[pending] < 0]
             at[pending] = (at[pending] + 1) & self._mask
         new = np.flatnonzero(found < 0)
@@ -223,7 +262,7 @@ class Column:
         """Give a vertex that has none its text."""
         if v >= len(self._place):
             self._place.frombytes(bytes(4 * (v + 1 - len(self._place))))
-        self.texts.append(text.encode("utf-8", "surrogatepass"))
+        self.texts.append(utf8(text))
         self._lines.append(line)
         self._vertices.append(v)
         self._place[v] = len(self._vertices)

@@ -75,7 +75,7 @@ class _Reader:
     def __init__(self, json_text: JsonText, file: str, size: int) -> None:
         self.json = json_text
         self.file = file
-        self.names = NameTable()  # ids as JSON, in the order in which they were met
+        self.names = NameTable(size, _key)  # ids as JSON, in the order in which they were met
         self.order = array("q")  # of the nodes, as numbers of their ids
         self.is_node = bytearray()
         self.weighted, self.weights = array("q"), array("q")
@@ -133,7 +133,8 @@ class _Reader:
             raise self.error(f'"{key}" is no list')
 
     def _vertex(self, label: Hashable) -> int:
-        v = self.names.number(_key(label))
+        # What is no string or integer might equal another label: 1.0 and true equal 1.
+        v = self.names.number(label if type(label) in (str, int) else _key(label))
         if v == len(self.is_node):
             self.is_node.append(0)
         return v
@@ -260,5 +261,7 @@ def _key(label: Any) -> bytes:
         return encode_basestring_ascii(label).encode("ascii")
     if type(label) is int:
         return b"%d" % label
+    if type(label) is bytes:
+        return label
     # 0.0 and -0.0 are the same number.
     return json.dumps(label + 0.0 if type(label) is float else label).encode("ascii")
