@@ -29,7 +29,7 @@ for _name, _target, _requires, _summary in [
         "ilp",
         "solvers.ilp:ILP",
         ("ortools",),
-        "integer program over orders and kept values: CP-SAT, HiGHS, SCIP",
+        "integer program over orders and kept values, every rule set: CP-SAT, HiGHS, SCIP",
     ),
 ]:
     SOLVERS.register(_name, _target, _summary, requires=_requires)
