@@ -126,7 +126,9 @@ def test_a_strip_shows_who_is_where(rules: str) -> None:
     assert schedule._repr_svg_() == svg
     result = Result(Status.FEASIBLE, schedule, verify(schedule).io, 0, None, "belady")
     assert f"rules {rules}" in str(result)
-    assert result._repr_html_().endswith(svg)
+    html = result._repr_html_()
+    assert html.endswith(svg)
+    assert ("I/Os: " in html, "words: " in html) == ("load=" in rules, "load=" not in rules)
 
 
 def test_what_is_red_at_the_start_is_drawn_so() -> None:

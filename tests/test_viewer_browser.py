@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +11,8 @@ import solvers
 from graphs.catalog import build
 from pebble.cdag import CDAG
 from pebble.draw.page import Reference, viewer_page
-from pebble.game import Game
 from pebble.instance import Instance
-from pebble.moves import Move
 from pebble.referee import verify
-from pebble.refusals import refusal
 from pebble.result import Limit
 from pebble.schedule import Schedule
 from strategies.playing import play
@@ -225,44 +221,6 @@ def _weighted() -> CDAG:
     edges = [(0, 3), (1, 3), (1, 4), (2, 4), (3, 5), (4, 5), (5, 6)]
     labels = ["</script><b>a", 'b "quoted"', "c & d", "<!--", "e", "@DATA@", "f"]
     return CDAG.from_edges(7, edges, weights=[2, 1, 3, 1, 2, 2, 1], labels=labels, outputs=[3])
-
-
-@pytest.mark.parametrize("rules", ["hong-kung", "one-shot"])
-def test_random_play_agrees_with_the_game_in_python(show: Show, rules: str) -> None:
-    """Every verdict, every sentence and every count, on walks of legal and illegal moves."""
-    instance = Instance(_weighted(), 8, rules)
-    page = show(viewer_page(instance))
-    rng = random.Random(5)
-    game = Game(instance)
-    moves, said = [], []
-    for _ in range(600):
-        legal = game.legal_moves()
-        # Deletes come less often, or little would ever be computed.
-        move = (
-            rng.choice(legal)
-            if legal and rng.random() < 0.5
-            else Move.parse(f"{rng.choice('LLSCCD')}{rng.randrange(8)}")
-        )
-        moves.append(str(move))
-        problem = game.why_illegal(move)
-        if problem is None:
-            game.push(move)
-            said.append("")
-        else:
-            error = refusal(instance, 0, move, problem[0], problem[1], game.red_words)
-            said.append(f"{problem[0].value}: {str(error).partition(': ')[2]}")
-    assert page.run("return arguments[0].map((move) => pebbling.play(move))", moves) == said
-    assert len({text.partition(":")[0] for text in said}) >= 7
-    cost, state = game.cost, page.state
-    assert [state[k] for k in ("loads", "stores", "computes", "recomputes")] == [
-        *(cost.loads, cost.stores, cost.computes, cost.recomputes)
-    ]
-    assert (state["red"], state["over"], state["t"]) == (game.red_words, game.is_over, len(game))
-    page.run("while (pebbling.state().t) document.getElementById('undo').click()")
-    assert {key: page.state[key] for key in ("io", "computes", "red", "over")} == {
-        **{"io": 0, "computes": 0, "red": 0},
-        "over": False,
-    }
 
 
 def test_a_saved_game_is_a_schedule_file(show: Show, tmp_path: Path) -> None:

@@ -95,19 +95,21 @@ def result_html(result: Result) -> str:
 
     bound = "none proved" if result.bound is None else f"{result.bound.name} ({result.bound.source})"
     rows = [("status", result.status.value), ("method", result.method)]
-    picture = ""
+    picture, unit, moved = "", "words", ""
     if result.schedule is not None:
         from pebble.draw.svg_strip import schedule_svg
         from pebble.referee import verify
 
         cost = verify(result.schedule)
         rows.insert(0, ("instance", repr(result.schedule.instance).strip("<>")))
-        rows.append(("I/O cost", f"{cost.io:,} words: {cost.loads:,} loaded, {cost.stores:,} stored"))
+        if cost.load_cost != 1 or cost.store_cost != 1:
+            unit, moved = "I/Os", "words "
+        rows.append(("I/O cost", f"{cost.io:,} {unit}: {cost.loads:,} {moved}loaded, {cost.stores:,} stored"))
         charged = f", charged {cost.compute_cost:g}" if cost.price else ""
         rows.append(("computes", f"{cost.computes:,}, of which {cost.recomputes:,} again{charged}"))
         rows.append(("peak red", f"{cost.peak_red:,} of {result.schedule.instance.M:,} words"))
         picture = schedule_svg(result.schedule)
-    rows.append(("lower bound", f"{result.lower_bound:,} words: {bound}"))
+    rows.append(("lower bound", f"{result.lower_bound:,} {unit}: {bound}"))
     if result.gap is not None:
         rows.append(("gap", f"{result.gap:.1%}"))
     if result.limit_hit:

@@ -92,7 +92,7 @@ function renderFigures() {
     [f instanceof Board ? "red words" : "most red words", `${grouped(f.redWords)} of ${grouped(given.M)}${f.openSlide >= 0 ? ", in a slide" : ""}`, "red"],
     ["computes", grouped(f.computes) + (f.recomputes ? ` (${grouped(f.recomputes)} again)` : ""), "computes"],
   ];
-  if (flags.computeCost) rows.push(["their cost", String(Number((flags.computeCost * f.computes).toPrecision(12))), "charge"]);
+  if (flags.computeCost) rows.push(["compute cost", String(Number((flags.computeCost * f.computes).toPrecision(12))), "charge"]);
   if (player.watching && given.schedule.cost !== null) rows.push(["I/O in the end", grouped(given.schedule.cost.io), "end"]);
   if (!player.watching) rows.push(["outputs left", grouped(player.own.missing), "missing"]);
   if (optimum !== null) rows.push(["optimum", grouped(optimum), "optimum"]);
