@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import graphs
+import solvers
 import strategies
 from pebble.aggregates import aggregate_of
 from pebble.cdag import CDAG
@@ -20,6 +21,7 @@ from pebble.instance import Instance
 from pebble.moves import Move, Op, Reason
 from pebble.referee import verify
 from pebble.refusals import refusal
+from pebble.result import Limit
 from pebble.rules import Rules
 from pebble.schedule import Schedule
 from tests.browsers import Page, Show
@@ -212,6 +214,25 @@ def test_a_saved_game_is_verified(
     assert (mine, mine.claim) == (schedule, verify(schedule).io)
     assert main(["verify", str(file), "--json"]) == 0
     assert f'"io": {mine.claim}' in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rules", ["one-shot+sliding", "partial+store=2", "hong-kung+no-delete"])
+def test_the_optimum_is_told(show: Show, rules: str) -> None:
+    """A proved optimum, watched, and then played by the reader."""
+    instance = Instance(graphs.build("pyramid:2"), 3, rules)
+    result = solvers.solve(instance, method="search", limit=Limit(time=60))
+    assert result.schedule is not None
+    assert result.io == result.lower_bound == verify(result.schedule).io
+    page = show(viewer_page(instance, result.schedule, Reference(optimum=result.io)))
+    page.key("END")
+    assert page.state["io"] == result.io
+    page.key("p")
+    moves = result.schedule.text().split()
+    assert page.run("return arguments[0].map((move) => pebbling.play(move))", moves) == [""] * len(moves)
+    page.settle()
+    assert page.text("message").endswith("that is the optimum.")
+    assert "good" in page.run("return document.getElementById('figure-io').className")
 
 
 def test_a_slide_by_clicks(show: Show) -> None:

@@ -115,8 +115,9 @@ def _show_position(name: str, schedule: Schedule, moves: int, as_json: bool) -> 
         f"{instance.M:,}, {done if over else 'outputs missing'}\n"
     )
     _write(position_text(g, position), coloured=True)
-    marks = MARKS | (BEGUN_MARKS if instance.rules.partial else {})
-    _write("\n" + "  ".join(f"{mark} {meaning}" for mark, meaning in marks.items()))
+    _write("")
+    for marks in (MARKS, BEGUN_MARKS) if instance.rules.partial else (MARKS,):
+        _write("  ".join(f"{mark} {meaning}" for mark, meaning in marks.items()))
 
 
 def _write(text: str, *, coloured: bool = False) -> None:

@@ -38,7 +38,8 @@ class Painter {
 
   fit(layout) {
     this.layout = layout;
-    const left = 22, right = 22, top = 44, bottom = 52; // room for the buttons, the legend and names
+    // Room for the buttons, the legend and names.
+    const left = 22, right = 22, top = 44, bottom = 35 + byId("legend").offsetHeight;
     const across = Math.max(50, this.width - left - right), down = Math.max(50, this.height - top - bottom);
     this.scale = Math.min(across / layout.width, down / layout.height, 90);
     this.dx = left + (across - layout.width * this.scale) / 2;

@@ -133,7 +133,7 @@ function rulesInWords(flags) {
   const cost = (io) => (io === 0 ? "nothing" : io === 1 ? "one I/O per word" : `${grouped(io)} I/Os per word`);
   const again = flags.recomputation ? "again as often as wanted" : "once";
   const lines = [["Load", `a blue vertex: it becomes red as well. This costs ${cost(flags.loadCost)}.`]];
-  if (flags.partial) lines.push(["Compute", "a vertex by aggregating its predecessors one at a time, in any order, each once. The predecessor must be complete and red, and the vertex red unless it is the first; it becomes red, and blue no more. A ring shows how many are done: once all are, the vertex is complete."]);
+  if (flags.partial) lines.push(["Compute", "a vertex by aggregating its predecessors one at a time, in any order, each once. The predecessor must be complete and red, and the vertex red as well unless it is the first one. The vertex becomes red, and is blue no more. A ring shows how many are done: once all are, the vertex is complete."]);
   else lines.push(["Compute", `a vertex whose predecessors are all red, ${again}: it becomes red.`]);
   if (flags.sliding) lines.push(["Slide", "Computing may take over a predecessor's red pebble: it may put one vertex too many in fast memory if the next move deletes a predecessor and makes room again."]);
   if (flags.freeSources) lines.push(["Sources", `are computed, ${again}, and need nothing; no vertex is blue at the start.`]);
