@@ -292,7 +292,8 @@ class IntegerProgram:
             if standing.bound.name == self.name:
                 why = f"no schedule of cost {standing.io - 1} or less solves the integer program"
             else:
-                why = f"the schedule of {standing.found_by} meets the bound {standing.bound.name}"
+                whose = f"of {standing.found_by}" if standing.found_by else "it was given"
+                why = f"the schedule {whose} meets the bound {standing.bound.name}"
         elif scope and not one_shot:
             times = "more than once" if scope == 1 else f"more than {scope} times"
             apart = ", sources apart" if standing.instance.rules.free_sources else ""
