@@ -61,7 +61,7 @@ def test_commands_run(
     """In order, since one saves what the next reads."""
     monkeypatch.chdir(tmp_path)
     verbs = []
-    assert len(COMMANDS) == 18
+    assert len(COMMANDS) == 20
     for line in COMMANDS:
         before, _, command = line.rpartition(" | ")
         program, *arguments = shlex.split(command, comments=True)
