@@ -10,6 +10,7 @@ import numpy as np
 from graphs.heads import key_heads
 from graphs.heads import keys as key_count
 from pebble.cdag import CDAG
+from pebble.instance import to_be_computed
 from pebble.result import Bound, Limit
 from pebble.rules import Rules
 from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
@@ -56,18 +57,10 @@ def needed_io(cdag: CDAG, M: int, rules: Rules, red_at_start: Sequence[int] = ()
         return 0, stores
     if not red_at_start:
         return compulsory_io(cdag)[0], stores
-    given = np.zeros(cdag.num_vertices, dtype=np.bool_)
-    given[list(red_at_start)] = True
     used = np.zeros(cdag.num_vertices, dtype=np.bool_)
-    needed = cdag.is_output & ~given
-    stack = np.flatnonzero(needed).tolist()
-    while stack:
-        for u in cdag.preds(stack.pop()).tolist():
-            used[u] = True
-            if not needed[u] and not given[u]:
-                needed[u] = True
-                stack.append(u)
-    return int(words[cdag.is_source & used & ~given].sum()), stores
+    used[cdag.indices[np.repeat(to_be_computed(cdag, tuple(red_at_start)), cdag.in_degree)]] = True
+    used[list(red_at_start)] = False
+    return int(words[cdag.is_source & used].sum()), stores
 
 
 _Params = Mapping[str, Any]
