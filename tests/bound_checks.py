@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from pebble.aggregates import computed_vertices
 from pebble.cdag import CDAG
 from pebble.moves import Op, unpack_arrays
 from pebble.schedule import Schedule
@@ -92,7 +93,7 @@ def cleaned(schedule: Schedule) -> NDArray[np.bool_]:
 
 
 class window_counter:
-    """First computations of a schedule, by the I/Os made before them.
+    """First computations of a schedule, by the I/Os made before them; completions under partial computation.
 
     Parameters
     ----------
@@ -102,7 +103,8 @@ class window_counter:
     clean : bool
         Leave out computations whose results are not used.
     begun : ndarray of int64, optional
-        Vertices whose computation counts as an I/O too, as beginnings do without recomputation.
+        Vertices whose computation counts as an I/O too, as beginnings do without recomputation; under
+        partial computation the first aggregation of an operand.
     sources : bool
         Take the first load of a source for its computation.
     """
@@ -121,8 +123,15 @@ class window_counter:
         self.begins = np.zeros(cdag.num_vertices, dtype=np.bool_)
         if begun is not None:
             self.begins[begun] = True
-        made = (ops == Op.COMPUTE) & (cleaned(schedule) if clean else True)
-        counted = (ops == Op.LOAD) | (made & self.begins[vertices])
+        made = ops == Op.COMPUTE
+        if schedule.instance.rules.partial:
+            # Nothing is computed in vain, since nothing is computed twice.
+            vertices[made] = computed_vertices(cdag, vertices[made])
+            begin, made = _ends(made, vertices, -1), _ends(made, vertices, 1)
+        else:
+            begin = made = made & (cleaned(schedule) if clean else True)
+        counted = (ops == Op.LOAD) | (begin & self.begins[vertices])
+        self.begins &= cdag.in_degree <= 1 if schedule.instance.rules.partial else True
         if not loads_only:
             counted |= ops == Op.STORE
         before = np.cumsum(counted)
@@ -146,6 +155,14 @@ class window_counter:
         found = _in_windows(at[~begins], weights[~begins], self.total, length, 0)
         # One that is an I/O itself is within a window only if that I/O is.
         return float((found + _in_windows(at[begins], weights[begins], self.total, length, 1)).max())
+
+
+def _ends(made: NDArray[np.bool_], vertices: NDArray[np.int64], way: int) -> NDArray[np.bool_]:
+    """Of several moves that make the same vertex the last, or with `way` −1 the first."""
+    at = np.flatnonzero(made)[::-way]
+    chosen = np.zeros(len(made), dtype=np.bool_)
+    chosen[at[np.unique(vertices[at], return_index=True)[1]]] = True
+    return chosen
 
 
 def most_in_windows(at: NDArray[np.int64], total: int, length: int) -> int:

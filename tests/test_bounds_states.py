@@ -66,7 +66,7 @@ def scores(Q: Any, K: Any) -> dict[str, Any]:
 
 def weighted(Q: Any, K: Any, V: Any) -> dict[str, Any]:
     """Attention's numerator: one sum over keys for each query and column."""
-    return {"N": np.exp(Q @ K.T) @ V}
+    return {"N": np.exp(graphs.named("S", Q @ K.T)) @ V}
 
 
 def score_gradients(Q: Any, K: Any, V: Any, dO: Any) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from pebble.cli.main import main
 from pebble.errors import InvalidMemoryError, UnknownNameError
 from pebble.instance import Instance
 from pebble.result import Bound
+from solvers.lower_bounds import dominators
 from solvers.lower_bounds.asymptotic import sparse_theorem, sparse_threshold, theorem_1_1
 from solvers.lower_bounds.compulsory import compulsory_io, family_compulsory
 from solvers.lower_bounds.matmul import closed_form, one_shot_bound, products_bound
@@ -159,6 +160,31 @@ def test_closed_forms_of_a_huge_problem_take_milliseconds(mask: str) -> None:
         best = min(best, time.process_time() - start)
         assert found[0].value >= 7 * 65536 * 128
     assert best < 0.05
+
+
+def test_layers_of_a_stencil_in_blocks_are_little_above_those_counted_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = [
+        {"rows": 300, "cols": 300, "t": 400},
+        {"rows": 20, "cols": 900, "t": 700},
+        {"rows": 5, "cols": 9000, "t": 300},
+    ]
+    for params in found:
+        question = dominators.family_dominated("stencil2d", params)
+        assert question is not None
+        D = np.unique(np.geomspace(1, params["rows"] * params["cols"], 200).astype(np.int64))
+        blocks = question[2](D)
+        with monkeypatch.context() as patched:
+            patched.setattr(dominators, "_EXACT_LAYERS", 10**6)
+            exact = question[2](D)
+        assert (np.diff(blocks) >= 0).all()
+        assert (exact <= blocks).all()
+        assert (blocks <= 1.06 * exact).all()
+    solvers.bounds("stencil2d:rows=65536,cols=65536,t=65536", 4000)
+    start = time.process_time()
+    assert solvers.best_bound("stencil2d:rows=65536,cols=65536,t=65536", 4096).value > 2.5e12
+    assert time.process_time() - start < 0.5
 
 
 def test_a_pattern_of_a_billion_cells_is_listed_by_what_it_shows() -> None:

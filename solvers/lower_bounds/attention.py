@@ -16,7 +16,7 @@ from graphs.heads import key_heads
 from graphs.heads import keys as key_count
 from graphs.masks import attention_mask
 from pebble.result import Bound, Limit
-from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
+from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject, where
 from solvers.lower_bounds.segments import best_segment, whole_progress
 
 __all__ = ["PAIRS", "PRODUCTS", "AttentionShape", "attention_shape", "pairs_bound", "products_bound"]
@@ -63,10 +63,14 @@ def attention_shape(subject: Subject) -> AttentionShape | None:
     return AttentionShape(pairs, d, 1, heads * n * d, groups)
 
 
-def products_progress(Y: NDArray[np.int64], M: int, d: int) -> NDArray[np.int64]:
-    """F(Y) = ((2M + Y)/3)^(3/2) + (M + Y)²/(4d): most leaf products first computed in Y I/Os."""
+def products_progress(Y: NDArray[np.int64], M: int, d: int, *, singles: bool = False) -> NDArray[np.int64]:
+    """F(Y) = ((2M + Y)/3)^(3/2) + (M + Y)²/(4d): most leaf products first computed in Y I/Os.
+
+    With `singles` a word may stand for one product by itself, and for its tree besides: 2M + Y more.
+    """
     y = Y.astype(np.float64)
-    return whole_progress(((2 * M + y) / 3) ** 1.5 + (M + y) ** 2 / (4 * d))
+    most = ((2 * M + y) / 3) ** 1.5 + (M + y) ** 2 / (4 * d)
+    return whole_progress(most + 2 * M + y if singles else most)
 
 
 def pairs_progress(reads: NDArray[np.int64], M: int, d: int, trees: int) -> NDArray[np.int64]:
@@ -75,7 +79,7 @@ def pairs_progress(reads: NDArray[np.int64], M: int, d: int, trees: int) -> NDAr
     return whole_progress(np.maximum(x, (x / (2 * d * trees)) ** 2))
 
 
-def products_bound(shape: AttentionShape, M: int) -> tuple[int, int]:
+def products_bound(shape: AttentionShape, M: int, *, singles: bool = False) -> tuple[int, int]:
     """LB-A: I/Os, in words, and the segment length Y that shows them.
 
     Examples
@@ -84,7 +88,7 @@ def products_bound(shape: AttentionShape, M: int) -> tuple[int, int]:
     (3148211, 2059)
     """
     total = shape.trees * shape.pairs * shape.d * shape.heads
-    return best_segment(total, lambda Y: products_progress(Y, M, shape.d))
+    return best_segment(total, lambda Y: products_progress(Y, M, shape.d, singles=singles))
 
 
 def pairs_bound(shape: AttentionShape, M: int) -> tuple[int, int]:
@@ -101,18 +105,18 @@ def pairs_bound(shape: AttentionShape, M: int) -> tuple[int, int]:
     return value + shape.outputs, reads
 
 
-_HOLDS = f"hong-kung and one-shot, sums of any shape; {BLUE_SOURCES}"
+_HOLDS = f"sums of any shape; {BLUE_SOURCES}"
 
 
 def _products(subject: Subject, limit: Limit) -> Bound | None:
     shape = attention_shape(subject)
     if shape is None:
         return None
-    value, Y = products_bound(shape, subject.M)
+    value, Y = products_bound(shape, subject.M, singles=subject.rules.partial)
     return Bound(
         value,
         "attention-products",
-        f"{subject.family}; {_HOLDS}",
+        f"{subject.family}; {where(subject)}, {_HOLDS}",
         "segments and Loomis-Whitney on the leaf products of the scores, after Hong & Kung (1981), Irony, "
         "Toledo & Tiskin (2004) and Saha & Ye (2024); docs/bounds.md, LB-A",
         details={"Y": Y, "progress": shape.trees * shape.pairs * shape.d * shape.heads},
@@ -127,11 +131,11 @@ def _pairs(subject: Subject, limit: Limit) -> Bound | None:
     return Bound(
         value,
         "attention-pairs",
-        f"{subject.family}; {_HOLDS}",
+        f"{subject.family}; {where(subject)}, {_HOLDS}",
         "segments by loads, pairs of tokens, after Saha & Ye (2024), lemma 3.3; docs/bounds.md, LB-B",
         details={"loads_per_segment": reads, "progress": shape.pairs * shape.heads, "stores": shape.outputs},
     )
 
 
-PRODUCTS = LowerBound("attention-products", _products)
-PAIRS = LowerBound("attention-pairs", _pairs)
+PRODUCTS = LowerBound("attention-products", _products, partial=True, slides=True)
+PAIRS = LowerBound("attention-pairs", _pairs, partial=True, slides=True)

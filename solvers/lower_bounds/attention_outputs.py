@@ -18,7 +18,7 @@ from graphs.heads import keys as key_count
 from graphs.masks import Mask, attention_mask
 from pebble.result import Bound, Limit
 from solvers.lower_bounds.attention import attention_shape
-from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
+from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject, where
 from solvers.lower_bounds.rectangles import rectangle_progress, rectangles_bound
 from solvers.lower_bounds.sum_lengths import SumLengths
 from solvers.lower_bounds.tokens import (
@@ -112,8 +112,13 @@ def _table(M: int, supply: Supply) -> TokenTable:
     return TokenTable(M, supply)
 
 
-def outputs_bound(problem: OutputSums, M: int, table: TokenTable | None = None) -> tuple[int, int]:
+def outputs_bound(
+    problem: OutputSums, M: int, table: TokenTable | None = None, *, singles: bool = False
+) -> tuple[int, int]:
     """LB-O: I/Os, in words, for sums of any shape; about 3√2·n²d/√M, then 6·n²d²/M, backward.
+
+    With `singles`, as under partial computation, a word may stand for one product by itself; of an inner sum
+    that leaves no trace also for the sum.
 
     Returns
     -------
@@ -128,7 +133,9 @@ def outputs_bound(problem: OutputSums, M: int, table: TokenTable | None = None) 
     """
     table = table or _table(M, problem.supply)
     restart = 1 / SumLengths.of(problem.lengths).shortest if problem.inner else 0.0
-    tokens, most = table.progress(restart)
+    tokens, most = table.progress(restart, singles=singles)
+    if singles and problem.inner:
+        most = most + tokens
     if problem.row:
         rectangles = rectangle_progress(tokens.astype(np.int64), problem.row, np.inf, 0.5)
         most = np.minimum(most, np.maximum.accumulate(rectangles))
@@ -171,51 +178,59 @@ def one_shot_bound(subject: Subject, *, fused: bool) -> tuple[int, int, str] | N
     table = _table(subject.M, product_supply)
     all_pairs = shape.pairs * shape.heads
     best: tuple[int, int, str] | None = None
-    for form, weight, pairs, sums in _FORMS[subject.family, subject.params.get("given") == "dO"]:
-        progress = table.progress()
-        if not fused:
-            progress = table.progress(singles=True)
-        tokens, most = progress
-        value, Y = best_tokens(weight * all_pairs * d, subject.M, 1, (tokens, 1000 * most))
+    for form, weight, pairs, sums, trees in _FORMS[subject.family, subject.params.get("given") == "dO"]:
+        tokens, most = table.progress(singles=not fused)
         # The sums begun are the outputs, but in the gradient, where the outputs are of another shape.
         begun = sums * n * d if subject.family == "attention-gradient" else shape.outputs
+        total = weight * all_pairs * d
+        if subject.rules.partial:
+            # First products do not count, of score-like trees and of sums; some are subtracted in vain.
+            total -= 1000 * (trees * all_pairs + begun)
+            if fused:
+                # A sum that lacks one operand is finished by it, and goes on as the sum of its entry.
+                most = most + tokens
+        value, Y = best_tokens(total, subject.M, 1, (tokens, 1000 * most))
         found = (value - pairs * all_pairs - begun + shape.outputs, Y, form)
         best = found if best is None else max(best, found)
     return best
 
 
 # Products counted and their weights; the sum of the weights in thousandths; beginnings per pair; sums begun,
-# in units of nd, which the gradient needs. The weights are such that √p·Σ w√(x·y) is at most √p times half of
-# all x and y: each product joins two kinds of words, and the matrix of half the weights has no eigenvalue
-# above 1/2.
-_FORMS: dict[tuple[str, bool], list[tuple[str, int, int, int]]] = {
+# in units of nd, which the gradient needs; score-like trees of a pair whose products count. The weights are
+# such that √p·Σ w√(x·y) is at most √p times half of all x and y: each product joins two kinds of words, and
+# the matrix of half the weights has no eigenvalue above 1/2.
+_FORMS: dict[tuple[str, bool], list[tuple[str, int, int, int, int]]] = {
     ("attention-backward", False): [
-        ("dV, dQ, dK", 3000, 1, 3),
-        ("0.707 dP, 0.707 dV, dQ, dK", 3414, 2, 3),
+        ("dV, dQ, dK", 3000, 1, 3, 0),
+        ("0.707 dP, 0.707 dV, dQ, dK", 3414, 2, 3, 1),
     ],
-    ("attention-forward", False): [("S, N", 2000, 1, 1), ("N", 1000, 1, 1)],
+    ("attention-forward", False): [("S, N", 2000, 1, 1, 1), ("N", 1000, 1, 1, 0)],
     ("attention-gradient", False): [
-        ("N, G", 2000, 1, 4),
-        ("0.707 S, 0.707 q, 0.707 N, 0.707 G", 2828, 2, 4),
+        ("N, G", 2000, 1, 4, 0),
+        ("0.707 S, 0.707 q, 0.707 N, 0.707 G", 2828, 2, 4, 2),
     ],
-    ("attention-gradient", True): [("0.707 S, 0.707 G, q", 2414, 2, 3)],
+    ("attention-gradient", True): [("0.707 S, 0.707 G, q", 2414, 2, 3, 2)],
 }
 
 
-_HOLDS = f"hong-kung and one-shot; {BLUE_SOURCES}"
 # Below this many times d² pairs are better kept than made from scratch, and the other bounds are higher.
 _ROWS_FROM = 4
+
+
+def _one_by_one(subject: Subject) -> bool:
+    """Whether sums are sequential, and no partial value of one can lack more than one operand."""
+    return subject.params["sums"] == "chain" and not (subject.rules.partial and subject.params["fma"])
 
 
 def _outputs(subject: Subject, limit: Limit) -> Bound | None:
     problem = output_sums(subject)
     if problem is None:
         return None
-    value, Y = outputs_bound(problem, subject.M)
+    value, Y = outputs_bound(problem, subject.M, singles=subject.rules.partial)
     return Bound(
         value,
         "attention-outputs",
-        f"{subject.family}, sums of any shape, {_HOLDS}",
+        f"{subject.family}, sums of any shape, {where(subject)}; {BLUE_SOURCES}",
         "segments of I/Os and Loomis-Whitney on the products that take pairs; docs/bounds.md, LB-O",
         details={"Y": Y},
     )
@@ -223,13 +238,13 @@ def _outputs(subject: Subject, limit: Limit) -> Bound | None:
 
 def _sequential(subject: Subject, limit: Limit) -> Bound | None:
     problem = output_sums(subject)
-    if problem is None or subject.params["sums"] != "chain":
+    if problem is None or not _one_by_one(subject):
         return None
     value, Y, c = sequential_bound(problem, subject.M, fused=bool(subject.params["fma"]))
     return Bound(
         value,
         "attention-sequential",
-        f"{subject.family}, sequential sums, {_HOLDS}",
+        f"{subject.family}, sequential sums, {where(subject)}; {BLUE_SOURCES}",
         "segments of loads and Loomis-Whitney on the products that take pairs; docs/bounds.md, LB-S",
         details={"loads_per_segment": Y, "uncounted_terms": c, "stores": problem.stores},
     )
@@ -237,7 +252,7 @@ def _sequential(subject: Subject, limit: Limit) -> Bound | None:
 
 def _rectangles(subject: Subject, limit: Limit) -> Bound | None:
     problem = output_sums(subject)
-    if problem is None or not problem.row or subject.params["sums"] != "chain":
+    if problem is None or not problem.row or not _one_by_one(subject):
         return None
     if subject.M // problem.row**2 < _ROWS_FROM:
         return None
@@ -247,7 +262,7 @@ def _rectangles(subject: Subject, limit: Limit) -> Bound | None:
     return Bound(
         loads + problem.stores,
         "attention-rectangles",
-        f"{subject.family}, sequential sums, {_HOLDS}",
+        f"{subject.family}, sequential sums, {where(subject)}; {BLUE_SOURCES}",
         "segments of loads, rectangles of pairs; docs/bounds.md, LB-R",
         details={"loads_per_segment": Y, "uncounted_terms": c, "stores": problem.stores},
     )
@@ -260,16 +275,17 @@ def _one_shot(subject: Subject, limit: Limit) -> Bound | None:
     if found is None or found[0] <= 0:
         return None
     value, Y, form = found
+    rules = "partial" if subject.rules.partial else "one-shot only"
     return Bound(
         value,
         "attention-one-shot",
-        f"{subject.family}, sequential sums, one-shot only; {BLUE_SOURCES}",
+        f"{subject.family}, sequential sums, {rules}; {BLUE_SOURCES}",
         "after Smith, Lowery, Langou & van de Geijn (2019); docs/bounds.md, LB-C",
         details={"Y": Y, "products": form},
     )
 
 
-OUTPUTS = LowerBound("attention-outputs", _outputs)
-SEQUENTIAL = LowerBound("attention-sequential", _sequential)
-RECTANGLES = LowerBound("attention-rectangles", _rectangles)
-ONE_SHOT = LowerBound("attention-one-shot", _one_shot, rules=("one-shot",))
+OUTPUTS = LowerBound("attention-outputs", _outputs, partial=True, slides=True)
+SEQUENTIAL = LowerBound("attention-sequential", _sequential, partial=True, slides=True)
+RECTANGLES = LowerBound("attention-rectangles", _rectangles, partial=True, slides=True)
+ONE_SHOT = LowerBound("attention-one-shot", _one_shot, rules=("one-shot",), partial=True, slides=True)

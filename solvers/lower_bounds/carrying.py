@@ -1,8 +1,9 @@
-"""Bounds of the two plain games carried over to the rule sets derived from them.
+"""Bounds of the plain games carried over to the rule sets derived from them.
 
 Every flag of a rule set comes with a way to turn its schedules into schedules of the plain game, of one more
 load, store or word of memory here and there. So a bound for the plain game, less what the way costs, holds
-under the flag. docs/bounds.md, "Other rule sets", has the statements and why they hold together.
+under the flag. Partial computation is a game of its own here, to which the flags are added. docs/bounds.md,
+"Other rule sets", has the statements and why they hold together.
 """
 
 from __future__ import annotations
@@ -72,11 +73,17 @@ class Carrying:
         return ", ".join(words)
 
 
-def carrying(subject: Subject) -> Carrying | None:
+def carrying(subject: Subject, *, slides: bool = False) -> Carrying | None:
     """How bounds for a plain game carry over to the subject's rule set; None if they do not.
 
-    They do not under partial computation, where other graphs are pebbled; with free sources and
-    recomputation, where sources cost nothing at all; and where a computed vertex is red at the start.
+    They do not with free sources and recomputation, where sources cost nothing at all; and where a computed
+    vertex is red at the start.
+
+    Parameters
+    ----------
+    subject : Subject
+    slides : bool
+        Whether the bound holds under sliding as it is.
 
     Examples
     --------
@@ -85,9 +92,10 @@ def carrying(subject: Subject) -> Carrying | None:
     ('one-shot', 6, 0, 5)
     """
     rules = subject.rules
-    if rules.partial or (rules.free_sources and rules.recomputation):
+    if rules.free_sources and rules.recomputation:
         return None
-    known = subject_compulsory(subject, Rules(recomputation=rules.recomputation))
+    base = Rules(recomputation=rules.recomputation, partial=rules.partial)
+    known = subject_compulsory(subject, base)
     least = subject_compulsory(subject)
     if known is None or least is None:
         return None
@@ -106,5 +114,6 @@ def carrying(subject: Subject) -> Carrying | None:
     stores = min(subject.M, known[1]) if rules.outputs == "any" else 0
     weights = None if graph is None else graph.cdag.weights
     heaviest = 1 if weights is None else int(weights.max(initial=1))
-    plain = subject.under(Rules(recomputation=rules.recomputation), subject.M + heaviest * rules.sliding)
+    more = heaviest if rules.sliding and not slides else 0
+    plain = subject.under(base, subject.M + more)
     return Carrying(plain, rules, loads, stores, least)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pebble.result import Bound, Limit
-from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject
+from solvers.lower_bounds.protocol import BLUE_SOURCES, LowerBound, Subject, where
 from solvers.lower_bounds.segments import best_segment, whole_progress
 from solvers.lower_bounds.tokens import TokenTable, best_tokens, best_with_restarts, product_supply
 
@@ -53,8 +53,14 @@ def largest_volume(tokens: NDArray[Any], caps: tuple[int, int, int]) -> NDArray[
     return np.asarray(np.sqrt(x * y * z))
 
 
-def products_bound(m: int, k: int, n: int, M: int) -> tuple[int, int]:
+def products_bound(m: int, k: int, n: int, M: int, *, partial: bool = False) -> tuple[int, int]:
     """I/Os, in words, of an m × k × n product, with or without recomputation, whatever the sums' shape.
+
+    Parameters
+    ----------
+    m, k, n, M : int
+    partial : bool
+        Whether operands are aggregated one at a time; then a word may stand for one product by itself.
 
     Returns
     -------
@@ -67,7 +73,13 @@ def products_bound(m: int, k: int, n: int, M: int) -> tuple[int, int]:
     (204309, 189)
     """
     caps = (m * k, k * n, m * n)
-    return best_segment(m * k * n, lambda Y: whole_progress(largest_volume(2.0 * M + Y, caps)))
+
+    def progress(Y: NDArray[np.int64]) -> NDArray[np.int64]:
+        tokens = 2.0 * M + Y
+        most = largest_volume(tokens, caps)
+        return whole_progress(np.maximum(most, tokens) if partial else most)
+
+    return best_segment(m * k * n, progress)
 
 
 def sequential_bound(sums: int, k: int, M: int, *, fused: bool) -> tuple[int, int, int]:
@@ -87,23 +99,27 @@ def sequential_bound(sums: int, k: int, M: int, *, fused: bool) -> tuple[int, in
     return best_with_restarts({k: sums}, M, TokenTable(M, product_supply), singles=not fused)
 
 
-def two_products_bound(n: int, d: int, M: int, *, sums: str, fused: bool) -> tuple[int, str]:
+def two_products_bound(
+    n: int, d: int, M: int, *, sums: str, fused: bool, partial: bool = False
+) -> tuple[int, str]:
     """I/Os, in words, of A1·X·A2ᵀ as (A1·X)·A2ᵀ: the best over either product and ways to count.
 
     T = A1·X is no output: within a segment an entry of it may be made from scratch, which takes d words of
     A1, no fewer than the entries made in its row; and whole sums of it may be begun and used up.
     """
-    found = [(products_bound(n, d, n, M)[0], "S")]
+    found = [(products_bound(n, d, n, M, partial=partial)[0], "S")]
     table = TokenTable(M, product_supply)
-    found.append((best_tokens(n * d * d, M, 2, table.progress(1 / d))[0], "T"))
-    if sums == "chain":
+    tokens, most = table.progress(1 / d)
+    # With operands one at a time a word of a sum may stand for one product, and for the sum besides.
+    found.append((best_tokens(n * d * d, M, 2, (tokens, most + tokens * partial))[0], "T"))
+    if sums == "chain" and not (fused and partial):
         stores = n * n
         for count, name in ((n * n, "S in sequence"), (n * d, "T in sequence")):
             found.append((best_with_restarts({d: count}, M, table, singles=not fused)[0] + stores, name))
     return max(found)
 
 
-def one_shot_bound(m: int, k: int, n: int, M: int, *, fused: bool) -> tuple[int, int]:
+def one_shot_bound(m: int, k: int, n: int, M: int, *, fused: bool, partial: bool = False) -> tuple[int, int]:
     """I/Os, in words, of an m × k × n product by sequential sums, each vertex computed once.
 
     Parameters
@@ -111,6 +127,8 @@ def one_shot_bound(m: int, k: int, n: int, M: int, *, fused: bool) -> tuple[int,
     m, k, n, M : int
     fused : bool
         Whether products and adds are one vertex.
+    partial : bool
+        Whether operands are aggregated one at a time.
 
     Returns
     -------
@@ -127,10 +145,14 @@ def one_shot_bound(m: int, k: int, n: int, M: int, *, fused: bool) -> tuple[int,
     def progress(Y: NDArray[np.int64]) -> NDArray[np.int64]:
         tokens = float(M) + Y
         most = largest_volume(tokens, caps)
+        if fused:
+            # A sum that lacks one operand is finished by it, and goes on as the sum of its entry.
+            return whole_progress(most + tokens if partial else most)
         # A product kept from before adds one term for one word.
-        return whole_progress(most if fused else np.maximum(most, tokens))
+        return whole_progress(np.maximum(most, tokens))
 
-    return best_segment(m * k * n, progress)
+    # Where operands come one at a time the first product of a sum does not count.
+    return best_segment(m * (k - 1 if partial else k) * n, progress)
 
 
 def closed_form(m: int, k: int, n: int, M: int) -> int:
@@ -167,11 +189,11 @@ def _products(subject: Subject, limit: Limit) -> Bound | None:
     sizes = _sizes(subject)
     if sizes is None:
         return None
-    value, Y = products_bound(*sizes, subject.M)
+    value, Y = products_bound(*sizes, subject.M, partial=subject.rules.partial)
     return Bound(
         value,
         "matmul-products",
-        f"matmul, hong-kung and one-shot, sums of any shape; {BLUE_SOURCES}",
+        f"matmul, {where(subject)}, sums of any shape; {BLUE_SOURCES}",
         f"{_SOURCE}; docs/bounds.md",
         details={"Y": Y},
     )
@@ -194,11 +216,14 @@ def _sequential(subject: Subject, limit: Limit) -> Bound | None:
     if sizes is None or subject.params["sums"] != "chain":
         return None
     m, k, n = sizes
-    loads, Y, c = sequential_bound(m * n, k, subject.M, fused=bool(subject.params["fma"]))
+    fused = bool(subject.params["fma"])
+    if fused and subject.rules.partial:
+        return None
+    loads, Y, c = sequential_bound(m * n, k, subject.M, fused=fused)
     return Bound(
         loads + m * n,
         "matmul-sequential",
-        f"matmul, hong-kung and one-shot, sequential sums; {BLUE_SOURCES}",
+        f"matmul, {where(subject)}, sequential sums; {BLUE_SOURCES}",
         f"segments of loads; {_SOURCE}; docs/bounds.md",
         details={"loads_per_segment": Y, "uncounted_terms": c, "stores": m * n},
     )
@@ -209,11 +234,13 @@ def _two_products(subject: Subject, limit: Limit) -> Bound | None:
         return None
     n, d = subject.sizes("n", "d")
     sums = str(subject.params["sums"])
-    value, counted = two_products_bound(n, d, subject.M, sums=sums, fused=bool(subject.params["fma"]))
+    value, counted = two_products_bound(
+        n, d, subject.M, sums=sums, fused=bool(subject.params["fma"]), partial=subject.rules.partial
+    )
     return Bound(
         value,
         "a1xa2t-products",
-        f"a1xa2t, hong-kung and one-shot, sums={sums}; {BLUE_SOURCES}",
+        f"a1xa2t, {where(subject)}, sums={sums}; {BLUE_SOURCES}",
         f"{_SOURCE}; docs/bounds.md",
         details={"counted": counted},
     )
@@ -223,18 +250,19 @@ def _one_shot(subject: Subject, limit: Limit) -> Bound | None:
     sizes = _sizes(subject)
     if sizes is None or subject.params["sums"] != "chain":
         return None
-    value, Y = one_shot_bound(*sizes, subject.M, fused=bool(subject.params["fma"]))
+    partial = subject.rules.partial
+    value, Y = one_shot_bound(*sizes, subject.M, fused=bool(subject.params["fma"]), partial=partial)
     return Bound(
         value,
         "matmul-one-shot",
-        f"matmul, one-shot only, sequential sums; {BLUE_SOURCES}",
+        f"matmul, {'partial' if partial else 'one-shot only'}, sequential sums; {BLUE_SOURCES}",
         "Smith, Lowery, Langou & van de Geijn (2019), 2mkn/√M − 2M at Y = 2M; docs/bounds.md",
         details={"Y": Y},
     )
 
 
-PRODUCTS = LowerBound("matmul-products", _products)
-CLOSED_FORM = LowerBound("matmul-closed-form", _closed_form)
-SEQUENTIAL = LowerBound("matmul-sequential", _sequential)
-TWO_PRODUCTS = LowerBound("a1xa2t-products", _two_products)
-ONE_SHOT = LowerBound("matmul-one-shot", _one_shot, rules=("one-shot",))
+PRODUCTS = LowerBound("matmul-products", _products, partial=True, slides=True)
+CLOSED_FORM = LowerBound("matmul-closed-form", _closed_form, slides=True)
+SEQUENTIAL = LowerBound("matmul-sequential", _sequential, partial=True, slides=True)
+TWO_PRODUCTS = LowerBound("a1xa2t-products", _two_products, partial=True, slides=True)
+ONE_SHOT = LowerBound("matmul-one-shot", _one_shot, rules=("one-shot",), partial=True, slides=True)

@@ -96,4 +96,4 @@ def _compute(subject: Subject, limit: Limit) -> Bound | None:
     )
 
 
-PARTITION = LowerBound("partition", _compute, needs_graph=True, up_to=16)
+PARTITION = LowerBound("partition", _compute, slides=True, needs_graph=True, up_to=16)

@@ -14,7 +14,7 @@ from pebble.instance import Instance, check_memory
 from pebble.result import Bound, Limit
 from pebble.rules import Rules
 
-__all__ = ["BLUE_SOURCES", "LowerBound", "Subject", "limited"]
+__all__ = ["BLUE_SOURCES", "LowerBound", "Subject", "limited", "where"]
 
 BLUE_SOURCES = "sources start blue and cannot be computed"
 
@@ -101,6 +101,12 @@ class Subject:
         """Whether the game is plain ``hong-kung`` or ``one-shot`` with nothing red at the start."""
         return self.rules.is_plain and (self.instance is None or not self.instance.red_at_start)
 
+    @property
+    def is_base(self) -> bool:
+        """Whether the game is plain, or ``partial`` with no flag, with nothing red at the start."""
+        rules = Rules(recomputation=self.rules.recomputation, partial=self.rules.partial)
+        return self.rules == rules and (self.instance is None or not self.instance.red_at_start)
+
     def under(self, rules: Rules, M: int) -> Subject:
         """The same graph under other rules, with M words and nothing red at the start."""
         instance = None if self.instance is None else Instance(self.instance.cdag, M, rules)
@@ -124,6 +130,11 @@ class LowerBound:
         Plain rule sets under which it holds: ``hong-kung``, ``one-shot``. To the rule sets derived from these
         a certificate is carried over by `solvers.lower_bounds.carrying`, where that is possible; it is never
         used under others.
+    partial : bool
+        Whether `compute` also knows partial computation, of which other rule sets derive.
+    slides : bool
+        Whether the proof speaks only of what is red between moves, so that it holds under sliding too, with
+        no more memory.
     holds : callable, optional
         ``holds(subject) -> bool``: whether `compute` itself knows the subject's rule set, plain or derived,
         and what is red at the start. By default it knows the plain ones in `rules`.
@@ -138,6 +149,8 @@ class LowerBound:
     name: str
     compute: Callable[[Subject, Limit], Bound | None]
     rules: tuple[str, ...] = ("hong-kung", "one-shot")
+    partial: bool = False
+    slides: bool = False
     needs_graph: bool = False
     up_to: int | None = None
     certificate: bool = True
@@ -170,11 +183,11 @@ class LowerBound:
         limit = limit or Limit()
         if self._knows(subject):
             return self.compute(subject, limit)
-        if subject.is_plain or not self.certificate:
+        if subject.is_base or not self.certificate:
             return None
         from solvers.lower_bounds.carrying import carrying
 
-        way = carrying(subject)
+        way = carrying(subject, slides=self.slides)
         if way is None or not self._knows(way.plain):
             return None
         bound = self.compute(way.plain, limit)
@@ -183,7 +196,9 @@ class LowerBound:
     def _knows(self, subject: Subject) -> bool:
         if self.holds is not None:
             return self.holds(subject)
-        return subject.is_plain and subject.rules.name in self.rules
+        return subject.is_base and (
+            self.partial if subject.rules.partial else subject.rules.name in self.rules
+        )
 
     def is_cheap(self, subject: Subject) -> bool:
         """Whether `solvers.bounds` computes it unasked."""
@@ -191,6 +206,11 @@ class LowerBound:
             return True
         size = subject.num_vertices
         return size is not None and size <= self.up_to
+
+
+def where(subject: Subject) -> str:
+    """The rule sets for which a bound that knows all of them is stated."""
+    return "partial" if subject.rules.partial else "hong-kung and one-shot"
 
 
 def limited(bound: Bound, **details: Any) -> Bound:

@@ -153,4 +153,4 @@ def _compute(subject: Subject, limit: Limit) -> Bound | None:
     )
 
 
-SPECTRAL = LowerBound("spectral", _compute, rules=("one-shot",), needs_graph=True, up_to=400)
+SPECTRAL = LowerBound("spectral", _compute, rules=("one-shot",), slides=True, needs_graph=True, up_to=400)

@@ -105,4 +105,6 @@ def _compute(subject: Subject, limit: Limit) -> Bound | None:
     )
 
 
-WAVEFRONT = LowerBound("min-cut-wavefront", _compute, rules=("one-shot",), needs_graph=True, up_to=400)
+WAVEFRONT = LowerBound(
+    "min-cut-wavefront", _compute, rules=("one-shot",), slides=True, needs_graph=True, up_to=400
+)
