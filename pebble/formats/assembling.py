@@ -236,7 +236,7 @@ def numbered_lines(data: bytes, comment: bytes) -> Iterator[tuple[int, list[byte
 
 
 def labels_of_names(
-    names: NameTable, order: NDArray[np.int64] | None = None
+    names: NameTable, order: NDArray[Any] | None = None
 ) -> tuple[PackedLabels | None, NDArray[np.int64] | None]:
     """Labels of vertices that are named in a format where all names are text.
 
@@ -247,7 +247,7 @@ def labels_of_names(
     ----------
     names : NameTable
         Nothing may be added to it, or asked of it, afterwards.
-    order : ndarray of int64, optional
+    order : ndarray of integers, optional
         The vertices as places in the table; by default those of the table itself.
 
     Returns
@@ -280,8 +280,8 @@ def labels_of_names(
     return IntegerLabels(ids), None
 
 
-def _ascends(order: NDArray[np.int64]) -> bool:
-    return bool((order == np.arange(len(order))).all())
+def _ascends(order: NDArray[Any]) -> bool:
+    return bool((order[1:] > order[:-1]).all())
 
 
 def _integers(texts: Texts) -> NDArray[np.int64] | None:

@@ -22,6 +22,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pebble.cdag import CDAG
 from pebble.errors import FormatError, FormatWarning
@@ -37,7 +38,7 @@ from pebble.formats.assembling import (
     shown,
 )
 from pebble.formats.dot_tokens import END, Words
-from pebble.formats.names import Column, NameTable, utf8
+from pebble.formats.names import Column, NameTable, utf8, vertices_of
 from pebble.labels import IntegerLabels
 
 __all__ = ["dot_lines", "named_labels", "parse_dot", "quoted", "words_of_number"]
@@ -142,7 +143,7 @@ class _Parser:
                 raise words.unexpected("'{'")
             if len(scopes) == _DEEPEST:
                 raise words.error(f"subgraphs are nested more than {_DEEPEST} deep")
-            scopes.append(_Scope(scope.defaults, array("q")))
+            scopes.append(_Scope(scope.defaults, array("I")))
             return
         if keyword in ("node", "edge", "graph") and scope.tails is None:
             words.advance()
@@ -232,8 +233,7 @@ class _Parser:
 
     def _described(self) -> Iterator[tuple[int, int, dict[str, str]]]:
         """Every node that has attributes, the line of one of them, and the attributes."""
-        nodes = np.concatenate([column.vertices for column in (*self.given.values(), self.inherited)])
-        for node in np.unique(nodes).tolist():
+        for node in vertices_of((*self.given.values(), self.inherited), len(self.names)):
             inherited = self.inherited.get(node)
             said = dict(self.defaults[int(inherited)]) if inherited else {}
             line = self.inherited.line(node)
@@ -247,14 +247,17 @@ class _Parser:
         count = len(self.names)
         if not count:
             raise FormatError(self.file, "the file holds no vertices")
-        weights = np.ones(count, dtype=np.int64)
-        outputs = []
+        # What the parsing needed is in the way of what follows.
+        self.words.drop()
+        weights: NDArray[np.int64] | None = None
+        outputs = array("q")
         differ = 0
         texts = Column()
         for node, line, said in self._described():
             for key in _WEIGHTS:
                 if key in said:
                     name = shown(self.names.name(node))
+                    weights = np.ones(count, dtype=np.int64) if weights is None else weights
                     weights[node] = words_of_number(said[key], name, self.file, line)
                     break
             both = said.get("mem_weight"), said.get("comm_weight")
@@ -280,9 +283,12 @@ class _Parser:
         pairs = self.edges.pairs()
         if renumber is not None:
             pairs = self.edges.renumbered(renumber)
-            by_number = np.empty_like(weights)
-            by_number[renumber] = weights
-            weights, outputs = by_number, renumber[outputs].tolist() if outputs else []
+            if weights is not None:
+                by_number = np.empty_like(weights)
+                by_number[renumber] = weights
+                weights = by_number
+            if outputs:
+                outputs = array("q", renumber[outputs].tobytes())
         return assemble(
             self.file,
             count,
@@ -294,15 +300,18 @@ class _Parser:
         )
 
 
-_NO_NODES = array("q")
+_NO_NODES = array("I")
 
 
 def _distinct(nodes: array[int]) -> array[int]:
     """The nodes as they first stand there, each once."""
     if len(nodes) < _FEW:
-        return array("q", dict.fromkeys(nodes))
-    _, first = np.unique(np.frombuffer(nodes, dtype=np.int64), return_index=True)
-    return array("q", np.frombuffer(nodes, dtype=np.int64)[np.sort(first)].tobytes())
+        return array("I", dict.fromkeys(nodes))
+    ids = np.frombuffer(nodes, dtype=np.uint32)
+    if (ids[1:] > ids[:-1]).all():
+        return nodes
+    _, first = np.unique(ids, return_index=True)
+    return array("I", ids[np.sort(first)].tobytes())
 
 
 def words_of_number(text: str, name: str, file: str, line: int) -> int:

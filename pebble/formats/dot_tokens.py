@@ -133,6 +133,10 @@ class Words:
             return self.error(f"the file ends where {wanted} is expected: it was cut off")
         return self.error(f"'{shown(self.text)}' stands where {wanted} is expected")
 
+    def drop(self) -> None:
+        """Free the text, of which nothing more is wanted."""
+        self._text = ""
+
     def _move_to(self, position: int) -> None:
         self.line += self._text.count("\n", self._start, position)
         self._start = position

@@ -111,6 +111,8 @@ class Named:
 
     def _settle(self) -> None:
         """Look the names since the last time up in the table, all at once, and put their numbers in place."""
+        if not self._index:
+            return
         ids = self._table.ids(list(self._index))
         self._index.clear()
         for i, numbers in enumerate((self.ends, self.single)):
@@ -118,12 +120,7 @@ class Named:
             flat[self._settled[i] :] = ids[flat[self._settled[i] :]]
             self._settled[i] = len(flat)
 
-    def number(self, name: bytes) -> int:
-        """The place of a name that has been met among all that have, where names are no numbers."""
-        self._settle()
-        return self._table.number(name)
-
-    def finish(self) -> tuple[int, PackedLabels | None, NDArray[Any], NDArray[Any] | None]:
+    def finish(self) -> tuple[int, PackedLabels | None, NDArray[Any], NDArray[Any]]:
         """What has been read; nothing may be added afterwards.
 
         Returns
@@ -132,28 +129,35 @@ class Named:
         labels : PackedLabels or None
             Their names, unless they are 0, 1, …; strings may hold what is no UTF-8.
         pairs : ndarray, shape (edges, 2)
-        renumber : ndarray or None
-            The vertex number of each place in the order of first mentions, where names are no numbers.
+        alone : ndarray of int64
+            The vertices that were named alone, in that order.
         """
         if self.numeric:
-            return (*self._numbered(), None)
+            return self._numbered()
         self._settle()
         ends, single = _view(self.ends), _view(self.single)
         count = len(self._table)
+        labels = self._table.drop_index().labels()
         # The names that stand alone come first: that is how labelled graphs are written.
         others = np.ones(count, dtype=np.bool_)
         others[single] = False
-        _, first = np.unique(single, return_index=True)
-        order = np.concatenate((single[np.sort(first)], np.flatnonzero(others).astype(single.dtype)))
+        if not (single[1:] > single[:-1]).all():
+            _, first = np.unique(single, return_index=True)
+            distinct = single[np.sort(first)]
+        else:
+            distinct = single
         renumber = np.empty(count, dtype=single.dtype)
-        renumber[order] = np.arange(count, dtype=single.dtype)
-        labels = self._table.drop_index().labels()
-        if not (order[1:] > order[:-1]).all():
+        renumber[distinct] = np.arange(len(distinct), dtype=single.dtype)
+        renumber[others] = np.arange(len(distinct), count, dtype=single.dtype)
+        if not (renumber[1:] > renumber[:-1]).all():
+            order = np.empty_like(renumber)
+            order[renumber] = np.arange(count, dtype=single.dtype)
             labels = labels.take(order)
-        _rename(ends, renumber)
-        return count, labels, ends.reshape(-1, 2), renumber
+            _rename(ends, renumber)
+            _rename(single, renumber)
+        return count, labels, ends.reshape(-1, 2), single
 
-    def _numbered(self) -> tuple[int, PackedLabels | None, NDArray[Any]]:
+    def _numbered(self) -> tuple[int, PackedLabels | None, NDArray[Any], NDArray[Any]]:
         ends, single = _view(self.ends), _view(self.single)
         largest = max((int(part.max()) for part in (ends, single) if len(part)), default=-1)
         if largest <= len(ends) + len(single):
@@ -161,19 +165,21 @@ class Named:
             named = np.zeros(largest + 1, dtype=np.bool_)
             named[ends] = named[single] = True
             if named.all():
-                return largest + 1, None, ends.reshape(-1, 2)
+                return largest + 1, None, ends.reshape(-1, 2), single
             distinct = np.flatnonzero(named)
             rank = np.cumsum(named, dtype=np.int32 if largest < 2**31 else np.int64)
-            _rename(ends, rank)
-            ends -= 1
+            for ids in (ends, single):
+                _rename(ids, rank)
+                ids -= 1
         else:
             distinct = np.unique(np.concatenate((np.unique(ends), np.unique(single))))
-            for lo in range(0, len(ends), _NAMES_PER_BLOCK):
-                block = ends[lo : lo + _NAMES_PER_BLOCK]
-                block[:] = np.searchsorted(distinct, block)
-        if len(distinct) and int(distinct[-1]) == len(distinct) - 1:
-            return len(distinct), None, ends.reshape(-1, 2)
-        return len(distinct), IntegerLabels(distinct.astype(np.int64)), ends.reshape(-1, 2)
+            for ids in (ends, single):
+                for lo in range(0, len(ids), _NAMES_PER_BLOCK):
+                    block = ids[lo : lo + _NAMES_PER_BLOCK]
+                    block[:] = np.searchsorted(distinct, block)
+        plain = not len(distinct) or int(distinct[-1]) == len(distinct) - 1
+        labels = None if plain else IntegerLabels(distinct.astype(np.int64))
+        return len(distinct), labels, ends.reshape(-1, 2), single
 
 
 def _view(numbers: array[int]) -> NDArray[Any]:

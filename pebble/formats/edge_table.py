@@ -18,23 +18,26 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pebble.cdag import CDAG
 from pebble.errors import FormatError
 from pebble.formats.annotations import json_label, label_from_text, relabelled
 from pebble.formats.assembling import assemble, check_utf8, checked_weight, edge_rows, shown, whole
 from pebble.formats.edge_list import Named, plain_names
-from pebble.formats.names import Column, NameTable
-from pebble.labels import IntegerLabels
+from pebble.formats.names import Column, Texts
 
 __all__ = ["edge_table_lines", "parse_edge_table"]
 
 _SOURCE = ("source", "from", "u", "src")
 _TARGET = ("target", "to", "v", "dst")
+_DESCRIPTIONS = ("weight", "output", "pebble_label")
 _TRUE = ("1", "true", "yes")
 _FALSE = ("", "0", "false", "no")
 
@@ -80,8 +83,12 @@ class _Table:
         first = next((line for line in io.BytesIO(data) if line.strip()), b"").decode("utf-8")
         self.delimiter = max(",;\t", key=first.count)
         self.named = Named(True, len(data))
-        self.described: dict[str, Column] = {}  # by column, what rows without a target say of their source
-        self.places = NameTable()  # of the vertices that are described
+        self._forget()
+
+    def _forget(self) -> None:
+        # Rows without a target that describe their source: which of the vertices named alone, line, texts.
+        self.described, self.lines = array("I"), array("I")
+        self.said = {key: Texts() for key in _DESCRIPTIONS}
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         lines = io.TextIOWrapper(io.BytesIO(self.data), encoding="utf-8", newline="")
@@ -96,8 +103,7 @@ class _Table:
     def read(self, named: Named) -> bool:
         """Fill `named` from the rows; False if a name is no number though all were expected to be."""
         self.named = named
-        self.places = NameTable()
-        self.described = {key: Column() for key in ("", "weight", "output", "label")}
+        self._forget()
         columns: _Columns | None = None
         for line, row in self.rows():
             if columns is None:
@@ -118,19 +124,13 @@ class _Table:
             if target:
                 continue
             given = (columns.weight, columns.output, columns.pebble_label)
-            weight, output, label = ("" if column is None else row[column] for column in given)
-            if weight or output or label:
-                self._describe(name, line, {"weight": weight, "output": output, "label": label})
+            said = ["" if column is None else row[column] for column in given]
+            if any(said):
+                self.described.append(len(named.single) - 1)
+                self.lines.append(line)
+                for texts, text in zip(self.said.values(), said, strict=True):
+                    texts.append(text.encode())
         return True
-
-    def _describe(self, name: bytes, line: int, said: dict[str, str]) -> None:
-        place = self.places.number(name)
-        if self.described[""].get(place) is not None:
-            raise FormatError(self.file, f"vertex {shown(name)} is described twice", line)
-        self.described[""].put(place, "", line)
-        for key, text in said.items():
-            if text:
-                self.described[key].put(place, text, line)
 
     def _columns(self, row: Sequence[str], line: int) -> tuple[_Columns, bool]:
         names = [field.lower() for field in row]
@@ -147,36 +147,40 @@ class _Table:
         found = {key: names.index(key) for key in ("weight", "output", "pebble_label") if key in names}
         return _Columns(sources[0], targets[0], **found, count=len(row)), True
 
+    def _check_described_once(self, ids: NDArray[Any], names: Sequence[Any]) -> None:
+        order = np.argsort(ids, kind="stable")
+        again = order[1:][ids[order[1:]] == ids[order[:-1]]]
+        if len(again):
+            i = int(again.min())
+            raise FormatError(
+                self.file, f"vertex {shown(names[int(ids[i])])} is described twice", self.lines[i]
+            )
+
     def graph(self) -> CDAG:
-        named = self.named
-        # Described vertices as ids; those that are numbers are looked up among the names, which ascend.
-        places = [] if named.numeric else [named.number(name) for name in self.places]
-        vertices, labels, pairs, renumber = named.finish()
+        vertices, labels, pairs, alone = self.named.finish()
         if not vertices:
             raise FormatError(self.file, "the file holds no vertices: write one edge 'u,v' per row")
-        if renumber is not None:
-            ids = renumber[places] if places else np.empty(0, dtype=np.int64)
-        else:
-            ids = np.array(list(map(int, self.places)), dtype=np.int64)
-            if isinstance(labels, IntegerLabels):
-                ids = np.searchsorted(labels.numbers, ids)
-        weights = np.ones(vertices, dtype=np.int64)
-        outputs = []
-        described = self.described
-        for place, _, line in described[""]:
-            if (text := described["label"].get(place)) is not None:
-                label_from_text(text, self.file, line)
-            if (text := described["weight"].get(place)) is not None:
-                number = whole(text, "weight", self.file, line)
-                who = f"vertex {shown(self.places.name(place))}"
-                weights[ids[place]] = checked_weight(number, who, self.file, line)
-            output = described["output"].get(place) or ""
+        ids = alone[self.described] if self.described else np.empty(0, dtype=np.int64)
+        names: Sequence[Any] = range(vertices) if labels is None else labels
+        self._check_described_once(ids, names)
+        weights = np.ones(vertices, dtype=np.int64) if self.said["weight"].text else None
+        outputs = array("q")
+        given = Column()
+        for i, v in enumerate(map(int, ids)):
+            line = self.lines[i]
+            weight, output, label = (texts[i].decode() for texts in self.said.values())
+            if label:
+                label_from_text(label, self.file, line)
+                given.put(v, label, line)
+            if weight and weights is not None:
+                number = whole(weight, "weight", self.file, line)
+                weights[v] = checked_weight(number, f"vertex {shown(names[v])}", self.file, line)
             if output.lower() in _TRUE:
-                outputs.append(int(ids[place]))
+                outputs.append(v)
             elif output.lower() not in _FALSE:
                 raise FormatError(self.file, f"output '{shown(output)}' is neither 1 nor 0", line)
-        if described["label"]:
-            labels = relabelled(labels, vertices, described["label"], ids)
+        if given:
+            labels = relabelled(labels, vertices, given)
         return assemble(
             self.file,
             vertices,

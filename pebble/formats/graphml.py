@@ -14,13 +14,14 @@ from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pebble.cdag import CDAG
 from pebble.errors import FormatError
 from pebble.formats.annotations import json_label, label_from_text, relabelled
 from pebble.formats.assembling import Edges, assemble, edge_rows, labels_of_names, shown
 from pebble.formats.dot import named_labels, words_of_number
-from pebble.formats.names import Column, NameTable, utf8
+from pebble.formats.names import Column, NameTable, utf8, vertices_of
 from pebble.labels import IntegerLabels
 
 __all__ = ["graphml_lines", "parse_graphml"]
@@ -85,7 +86,7 @@ class _Reader:
         self.keys: dict[str, str] = {}  # what a key's id stands for, of the names that are read
         self.defaults: dict[str, str] = {}
         self.names = NameTable(size, utf8)  # in the order in which ids are met, in edges too
-        self.listed = array("q")  # in the order of the nodes
+        self.listed = array("I")  # in the order of the nodes
         self.is_listed = bytearray()
         self.edges = Edges(size)
         self.given = {key: Column() for key in _READ}
@@ -195,8 +196,8 @@ class _Reader:
                 f"the edge's vertex {shown(names.name(absent))} is no node of the file",
                 self.edges.lines[edge],
             )
-        weights = np.ones(count, dtype=np.int64)
-        outputs = []
+        weights: NDArray[np.int64] | None = None
+        outputs = array("q")
         texts = Column()
         for v in self._described():
             said = dict(self.defaults)
@@ -207,28 +208,31 @@ class _Reader:
             line = line or 1
             weight = next((said[key] for key in _WEIGHTS if key in said), None)
             if weight is not None:
+                weights = np.ones(count, dtype=np.int64) if weights is None else weights
                 weights[v] = words_of_number(weight, shown(names.name(v)), file, line)
             if said.get("pebble_output", "").strip() in ("true", "1"):
                 outputs.append(v)
             if "pebble_label" in said:
                 label_from_text(said["pebble_label"], file, line)
                 texts.put(v, said["pebble_label"], line)
-        order = np.array(self.listed, dtype=np.int64)
-        number = np.empty(count, dtype=np.int64)
+        order = np.array(self.listed, dtype=self.listed.typecode)
+        number = np.empty(count, dtype=order.dtype)
         labels, renumber = labels_of_names(names, order)
         number[order] = np.arange(count) if renumber is None or texts else renumber
         if texts:
             labels = IntegerLabels(renumber) if labels is None and renumber is not None else labels
             labels = relabelled(labels, count, texts, number)
-        by_number = np.empty_like(weights)
-        by_number[number] = weights
+        if weights is not None:
+            by_number = np.empty_like(weights)
+            by_number[number] = weights
+            weights = by_number
         lines = self.edges.lines
         return assemble(
             file,
             count,
             self.edges.renumbered(number),
             labels=labels,
-            weights=by_number,
+            weights=weights,
             outputs=number[outputs] if outputs else (),
             line_of=lines.__getitem__,
         )
@@ -237,8 +241,7 @@ class _Reader:
         """The vertices with data, of their own or by default."""
         if self.defaults:
             return range(len(self.names))
-        nodes = np.concatenate([column.vertices for column in self.given.values()])
-        return np.unique(nodes).tolist()  # type: ignore[no-any-return]
+        return vertices_of(self.given.values(), len(self.names))
 
 
 def graphml_lines(cdag: CDAG, file: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pebble.labels import TextLabels
 
-__all__ = ["Column", "NameTable", "Texts", "utf8"]
+__all__ = ["Column", "NameTable", "Texts", "utf8", "vertices_of"]
 
 _LOW = 0xFFFFFFFF
 _FIRST_SLOTS = 1 << 10
@@ -60,6 +60,9 @@ class Texts:
         sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
         if int(sizes.sum()) > _LONG_TEXTS:
             return np.array([self[v] == text for v, text in zip(places.tolist(), texts, strict=True)])
+        if not self.text:
+            empty: NDArray[np.bool_] = sizes == 0
+            return empty
         ends = np.frombuffer(self.ends, dtype=self.ends.typecode)
         first = ends[places].astype(np.int64)
         equal: NDArray[np.bool_] = ends[places + 1] - first == sizes
@@ -85,8 +88,8 @@ def utf8(text: str) -> bytes:
 class NameTable:
     """Numbers names in the order in which they are first met.
 
-    A table of hashes with linear probing: beside its text a name takes 4 bytes and 12 to 24 of slots, where a
-    dictionary of Python objects takes 150. `ids` numbers many at a time, which is quicker than `number`.
+    A table of hashes with linear probing: beside its text a name takes some 16 bytes, where a dictionary of
+    Python objects takes 150. `ids` numbers many at a time, which is quicker than `number`.
 
     Parameters
     ----------
@@ -114,10 +117,9 @@ class NameTable:
         self._count = 0
         # Names met lately; those that are new are put into the slots all at once.
         self._recent: dict[Hashable, int] = {}
-        # A slot is 0 while it is free, else 32 bits of the name's hash and the name's number plus 1.
-        self._slots: NDArray[np.uint64] = np.zeros(_FIRST_SLOTS, dtype=np.uint64)
-        self._cells: memoryview[int] = memoryview(self._slots)  # type: ignore[arg-type]
-        self._mask = _FIRST_SLOTS - 1
+        # Of every name in the slots 32 bits of its hash.
+        self._tags = array("I")
+        self._allocate(_FIRST_SLOTS)
 
     def __len__(self) -> int:
         return self._count
@@ -130,12 +132,13 @@ class NameTable:
             return v
         name = self._encode(given)
         tag = hash(name) & _LOW
-        cells, at = self._cells, tag & self._mask
+        cells, tags, size = self._cells, self._tags, self._size
+        at = tag * size >> 32
         while entry := cells[at]:
-            if entry >> 32 == tag and self.texts[(entry & _LOW) - 1] == name:
-                v = (entry & _LOW) - 1
+            if tags[entry - 1] == tag and self.texts[entry - 1] == name:
+                v = entry - 1
                 break
-            at = (at + 1) & self._mask
+            at = at + 1 if at + 1 < size else 0
         else:
             v = self._count
             self._count = v + 1
@@ -146,31 +149,30 @@ class NameTable:
 
     def settle(self) -> None:
         """Put the names that are new into the slots; `texts` holds all names then."""
-        first = len(self.texts)
-        new = [self._encode(name) for name, v in self._recent.items() if v >= first]
-        self._recent.clear()
-        hashes = np.fromiter(map(hash, new), dtype=np.int64, count=len(new))
-        self._add(new, hashes.view(np.uint64) & np.uint64(_LOW))
+        if self._recent:
+            first = len(self.texts)
+            new = [self._encode(name) for name, v in self._recent.items() if v >= first]
+            self._recent.clear()
+            self._add(new, _tags_of(new))
 
     def ids(self, names: Sequence[bytes]) -> NDArray[np.int64]:
         """The numbers of names that all differ; those never met are numbered in their order."""
         self.settle()
-        hashes = np.fromiter(map(hash, names), dtype=np.int64, count=len(names))
-        tags = hashes.view(np.uint64) & np.uint64(_LOW)
+        tags = _tags_of(names)
         found = np.full(len(names), -1, dtype=np.int64)
         pending = np.arange(len(names))
-        at = (tags & np.uint64(self._mask)).astype(np.int64)
-        texts = self.texts
+        at = self._home(tags)
+        held = np.frombuffer(self._tags, dtype=np.uint32) if self._tags else np.empty(0, dtype=np.uint32)
         while len(pending):
-            entries = self._slots[at[pending]]
-            pending, entries = pending[entries != 0], entries[entries != 0]
-            alike = entries >> np.uint64(32) == tags[pending]
-            candidates = (entries[alike] & np.uint64(_LOW)).astype(np.int64) - 1
-            places = pending[alike]
-            same = texts.equal(candidates, [names[i] for i in places.tolist()])
+            entries = self._slots[at[pending]].astype(np.int64)
+            pending, candidates = pending[entries != 0], entries[entries != 0] - 1
+            alike = held[candidates] == tags[pending]
+            places, candidates = pending[alike], candidates[alike]
+            same = self.texts.equal(candidates, [names[i] for i in places.tolist()])
             found[places[same]] = candidates[same]
             pending = pending[found[pending] < 0]
-            at[pending] = (at[pending] + 1) & self._mask
+            at[pending] = (at[pending] + 1) % self._size
+        del held
         new = np.flatnonzero(found < 0)
         found[new] = self._count + np.arange(len(new))
         self._count += len(new)
@@ -179,7 +181,8 @@ class NameTable:
 
     def name(self, v: int) -> bytes:
         """The name with a number."""
-        self.settle()
+        if v >= len(self.texts):
+            self.settle()
         return bytes(self.texts[v])
 
     def __iter__(self) -> Iterator[bytes]:
@@ -189,37 +192,63 @@ class NameTable:
     def drop_index(self) -> Texts:
         """The names; the table must not be used afterwards, and its memory is free."""
         self.settle()
-        self._slots = np.zeros(0, dtype=np.uint64)
-        self._cells = memoryview(self._slots)  # type: ignore[arg-type]
+        self._tags = array("I")
+        self._allocate(0)
         return self.texts
 
-    def _add(self, names: Sequence[bytes], tags: NDArray[np.uint64]) -> None:
-        """Put names that are not in the slots there, at most two thirds of which are taken."""
-        first = len(self.texts)
+    def _add(self, names: Sequence[bytes], tags: NDArray[np.uint32]) -> None:
+        """Put names that are not in the slots there, at most half of which are taken."""
         self.texts.extend(names)
-        old, size = self._slots, len(self._slots)
-        while 3 * len(self.texts) > 2 * size:
-            size *= 2
-        if size > len(old):
-            self._slots = np.zeros(size, dtype=np.uint64)
-            self._cells = memoryview(self._slots)  # type: ignore[arg-type]
-            self._mask = size - 1
-            for start in range(0, len(old), _PER_BLOCK):
-                block = old[start : start + _PER_BLOCK]
-                self._insert(block[block != 0])
-        numbers = np.arange(first + 1, len(self.texts) + 1, dtype=np.uint64)
-        self._insert(tags << np.uint64(32) | numbers)
+        self._tags.frombytes(tags.tobytes())
+        size = self._size
+        while 2 * len(self.texts) > size:
+            # Small tables grow quickly, large ones by no more than they need.
+            size += size if size < _PER_BLOCK else size // 2
+        first = len(self.texts) - len(names)
+        if size > self._size:
+            self._allocate(size)
+            first = 0
+        tags = np.frombuffer(self._tags, dtype=np.uint32)
+        for lo in range(first, len(tags), _PER_BLOCK):
+            block = tags[lo : lo + _PER_BLOCK]
+            self._insert(np.arange(lo + 1, lo + len(block) + 1, dtype=np.uint32), self._home(block))
 
-    def _insert(self, entries: NDArray[np.uint64]) -> None:
-        """Put entries of names that are not in the slots there, each in the first free slot from its own."""
+    def _allocate(self, size: int) -> None:
+        # A slot is 0 while it is free, else a name's number plus 1.
+        self._cells: memoryview[int] = memoryview(b"")
+        self._slots: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
+        # Only now, when the old ones are free.
+        self._slots = np.zeros(size, dtype=np.uint32)
+        self._cells = memoryview(self._slots)  # type: ignore[arg-type]
+        self._size = size
+
+    def _home(self, tags: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """The slot from which a name is looked for."""
+        return (tags.astype(np.uint64) * np.uint64(self._size) >> np.uint64(32)).astype(np.int64)
+
+    def _insert(self, entries: NDArray[np.uint32], at: NDArray[np.int64]) -> None:
+        """Put entries that are not in the slots there, each in the first free slot from its own."""
         slots = self._slots
-        at = ((entries >> np.uint64(32)) & np.uint64(self._mask)).astype(np.int64)
         while len(entries):
             free = slots[at] == 0
             # Of several that want one slot the last gets it.
             slots[at[free]] = entries[free]
             waiting = slots[at] != entries
-            entries, at = entries[waiting], (at[waiting] + 1) & self._mask
+            entries, at = entries[waiting], (at[waiting] + 1) % self._size
+
+
+def _tags_of(names: Sequence[bytes]) -> NDArray[np.uint32]:
+    """Of every name 32 bits of its hash."""
+    return np.fromiter(map(hash, names), dtype=np.int64, count=len(names)).astype(np.uint32)
+
+
+def vertices_of(columns: Iterable[Column], count: int) -> Iterator[int]:
+    """The vertices, of `count` in all, that have a text in some column, ascending."""
+    has = np.zeros(count, dtype=np.bool_)
+    for column in columns:
+        if column:
+            has[column.vertices] = True
+    return map(int, np.flatnonzero(has))
 
 
 class Column:
@@ -232,10 +261,10 @@ class Column:
     """
 
     def __init__(self) -> None:
-        self._place = array("i")  # by vertex: 1 more than the place of its text, 0 if it has none
+        self._place = array("I")  # by vertex: 1 more than the place of its text, 0 if it has none
         self.texts = Texts()
-        self._lines = array("q")
-        self._vertices = array("q")
+        self._lines = array("I")
+        self._vertices = array("I")
 
     def __len__(self) -> int:
         return len(self._vertices)
@@ -254,9 +283,9 @@ class Column:
         return self._lines[place - 1] if place else 0
 
     @property
-    def vertices(self) -> NDArray[np.int64]:
+    def vertices(self) -> NDArray[np.uint32]:
         """The vertices that have a text, in the order in which they got it."""
-        return np.array(self._vertices, dtype=np.int64)
+        return np.array(self._vertices, dtype=np.uint32)
 
     def put(self, v: int, text: str, line: int) -> None:
         """Give a vertex that has none its text."""

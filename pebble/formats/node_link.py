@@ -20,6 +20,7 @@ from json.encoder import encode_basestring_ascii
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pebble.cdag import CDAG
 from pebble.errors import FormatError
@@ -76,9 +77,9 @@ class _Reader:
         self.json = json_text
         self.file = file
         self.names = NameTable(size, _key)  # ids as JSON, in the order in which they were met
-        self.order = array("q")  # of the nodes, as numbers of their ids
+        self.order = array("I")  # of the nodes, as numbers of their ids
         self.is_node = bytearray()
-        self.weighted, self.weights = array("q"), array("q")
+        self.weighted, self.weights = array("I"), array("q")
         self.outputs = array("q")
         self.relabelled = Column()
         self.edges = Edges(size)
@@ -197,6 +198,8 @@ class _Reader:
 
     def graph(self) -> CDAG:
         """The CDAG of all that was read."""
+        # The document is in the way of what follows.
+        self.json.text = ""
         absent = self.is_node.find(0)
         if absent >= 0:
             edge = self.edges.ends.index(absent) // 2
@@ -207,19 +210,23 @@ class _Reader:
                 self.edges.lines[edge],
             )
         n = len(self.order)
-        order = np.array(self.order, dtype=np.int64)
-        number = np.empty(n, dtype=np.int64)
-        number[order] = np.arange(n)
-        weights = np.ones(n, dtype=np.int64)
-        weights[self.weighted] = self.weights
+        weights: NDArray[np.int64] | None = None
+        if self.weighted:
+            weights = np.ones(n, dtype=np.int64)
+            weights[self.weighted] = self.weights
         labels = self.names.drop_index().labels(as_json=True)
-        if not (number == np.arange(n)).all():
+        order = np.frombuffer(self.order, dtype=np.uint32)
+        pairs = self.edges.pairs()
+        if not (order[1:] > order[:-1]).all():
             labels = labels.take(order)
+            number = np.empty(n, dtype=np.uint32)
+            number[order] = np.arange(n, dtype=np.uint32)
+            pairs = self.edges.renumbered(number)
         lines = self.edges.lines
         return assemble(
             self.file,
             n,
-            self.edges.renumbered(number),
+            pairs,
             labels=relabelled(labels, n, self.relabelled) if self.relabelled else labels,
             weights=weights,
             outputs=self.outputs,
