@@ -209,8 +209,8 @@ class _Player:
         spaces = self._spaces()
         if not spaces:
             raise UnsupportedInstanceError(
-                f"{g.name} has no loops in loops: there are some for products, attention without masks, fft, "
-                "stencils, grids and pyramids"
+                f"{g.name} has no loops in loops: there are some for matmul, a1xa2t, attention (one head, "
+                "no mask, no scale, given=D; d > 1 for the gradient), fft, stencils, grids and pyramids, sums=chain"
             )
         nodes, seconds = self.limit.nodes, self.within(share).time
         if nodes is None and seconds is None:
