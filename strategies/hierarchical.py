@@ -210,7 +210,8 @@ class _Player:
         if not spaces:
             raise UnsupportedInstanceError(
                 f"{g.name} has no loops in loops: there are some for matmul, a1xa2t, attention (one head, "
-                "no mask, no scale, given=D; d > 1 for the gradient), fft, stencils, grids and pyramids, sums=chain"
+                "no mask, no scale, given=D; d > 1 for the gradient), fft, stencils, grids and pyramids, "
+                "where sums are chains"
             )
         nodes, seconds = self.limit.nodes, self.within(share).time
         if nodes is None and seconds is None:
