@@ -90,6 +90,12 @@ for _name, _target, _requires, _summary in [
         "any graph, one-shot: what must be alive when a vertex is computed",
     ),
     (
+        "aggregation",
+        "aggregation:AGGREGATION",
+        (),
+        "any graph, partial computation and one-shot: every edge needs both its ends red",
+    ),
+    (
         "full-memory",
         "full_memory:FULL_MEMORY",
         ("numba",),

@@ -17,6 +17,7 @@ import pytest
 import solvers
 from graphs.catalog import build, parse
 from graphs.tracing import trace
+from pebble.aggregates import aggregate_of
 from pebble.cdag import CDAG
 from pebble.errors import UnsupportedInstanceError
 from pebble.instance import Instance
@@ -25,6 +26,7 @@ from pebble.referee import verify
 from pebble.result import Limit
 from pebble.schedule import Schedule
 from solvers.catalog import BOUNDS
+from solvers.lower_bounds.aggregation import aggregation_loads
 from solvers.lower_bounds.attention import pairs_progress, products_progress
 from solvers.lower_bounds.dominators import family_dominated
 from solvers.lower_bounds.matmul import largest_volume
@@ -278,6 +280,42 @@ def test_no_window_completes_more_than_the_lemma_allows(
         print(f"{lemma.__name__} {spec}: at most {worst:.3f} of what is allowed")
         assert worst <= 1
         assert 4 * worst > 1
+
+
+@pytest.mark.parametrize("spec", ["grid:4x4", "fft:8", "matmul:2x3x2,fma=true", "random:n=20,p=0.5,seed=2"])
+def test_edges_are_aggregated_among_few_red_vertices(spec: str) -> None:
+    """The lemma of `aggregation` at every moment of a schedule; twice what it claims is refuted."""
+    cdag = build(spec)
+    reached = 0.0
+    for M in (2, 3, 5):
+        schedule = play("belady", Instance(cdag, M, "partial"))
+        red: set[int] = set()
+        times = edges = most = 0
+        ops, ids = unpack_arrays(schedule.moves)
+        for op, i in zip(ops.tolist(), ids.tolist(), strict=True):
+            v = aggregate_of(cdag, i)[1] if op == Op.COMPUTE else i
+            if op == Op.DELETE:
+                red.discard(v)
+            elif op != Op.STORE and v not in red:
+                red.add(v)
+                times += 1
+                most += min(times, M) - 1
+            edges += op == Op.COMPUTE
+            assert edges <= most
+        assert edges == cdag.num_edges
+        loads = verify(schedule).loads
+        assert aggregation_loads(cdag, M) <= loads
+        reached = max(reached, aggregation_loads(cdag, M) / loads)
+    assert 2 * reached > 1
+
+
+@pytest.mark.parametrize(
+    ("edges", "M", "times"), [(1, 2, 2), (4, 2, 5), (3, 3, 3), (4, 3, 4), (6, 9, 4), (7, 9, 5)]
+)
+def test_how_often_vertices_become_red_at_least(edges: int, M: int, times: int) -> None:
+    """A star of so many edges has one computed vertex."""
+    star = CDAG.from_edges(edges + 1, [(u, edges) for u in range(edges)])
+    assert aggregation_loads(star, M) == times - 1
 
 
 # -- no certificate above an optimum or a schedule --------------------------------------------------------

@@ -15,6 +15,7 @@ from solvers.catalog import BOUNDS
 from solvers.lower_bounds.carrying import carrying
 from solvers.lower_bounds.compulsory import needed_io
 from solvers.lower_bounds.protocol import Subject
+from tests.oracle import oracle_values
 from tests.variant_optima import least_variant_io
 
 # The search proves optima itself, which its own tests compare.
@@ -90,6 +91,25 @@ def test_no_bound_exceeds_the_optimum_of_a_random_variant(block: int) -> None:
 @pytest.mark.parametrize("block", range(4, 40))
 def test_no_bound_exceeds_the_optimum_of_many_random_variants(block: int) -> None:
     _random_cases(range(30 * block, 30 * block + 30))
+
+
+def _known_optima(every: int) -> None:
+    for rules in ("partial", "one-shot+sliding", "hong-kung+sliding", "one-shot+free-sources"):
+        known = [(instance, value) for _, instance, value in oracle_values(rules)][::every]
+        met = 0
+        for instance, optimum in known:
+            assert optimum is not None
+            met += check(instance, optimum) == optimum
+        assert met > 0.5 * len(known)
+
+
+def test_no_bound_exceeds_a_known_optimum_under_further_rules() -> None:
+    _known_optima(4)
+
+
+@pytest.mark.slow
+def test_no_bound_exceeds_any_known_optimum_under_further_rules() -> None:
+    _known_optima(1)
 
 
 def test_the_reference_plays_the_variants() -> None:
