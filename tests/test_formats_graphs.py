@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from pebble.cdag import CDAG
 from pebble.errors import DuplicateEdgeWarning, FormatError
 from pebble.formats import parse_graph, read_graph, write_graph
+from pebble.formats.catalog import REGISTRY
 
 DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]
 
@@ -164,6 +165,15 @@ NODES = [{"id": i} for i in range(3)]
         ({"nodes": NODES, "edges": [[0, 1], [1, 0]]}, 1, "the graph has a cycle: 0 -> 1 -> 0"),
         ({"nodes": [{"weight": 0}], "edges": []}, 1, "nodes[0]: the weight 0 is no whole number"),
         ({"nodes": [{"weight": 1.5}], "edges": []}, 1, "nodes[0]: the weight 1.5 is no whole number"),
+        ('{"nodes": [1,\n1e400], "edges": []}', 2, "nodes[1]: the id Infinity is no number that JSON has"),
+        ('{"nodes": [{"id": NaN}], "edges": []}', 1, "nodes[0]: the id NaN is no number that JSON has"),
+        (
+            '{"nodes": [0, [1, -Infinity]], "edges": []}',
+            1,
+            "the label [1, -Infinity] is no number that JSON has",
+        ),
+        ('{"nodes": [{"pebble_label": 1e999}], "edges": []}', 1, "nodes[0]: the id Infinity is no number"),
+        ('{"nodes": [0], "edges": [[0, NaN]]}', 1, "edges[0]: the id NaN is no number that JSON has"),
         ('{"nodes": [{"weight": NaN}], "edges": []}', 1, "nodes[0]: the weight NaN is no whole number"),
         ('{"nodes": [\n{"id": 0},\n', 3, "the JSON is malformed"),
         ('{"nodes": [\n{"id" 0}], "links": []}', 2, "the JSON is malformed: Expecting ':' delimiter"),
@@ -177,6 +187,26 @@ def test_faults(text: str | dict[str, Any], line: int | None, message: str) -> N
     assert caught.value.file == "given"
     assert caught.value.line == line
     assert "\n" not in str(caught.value)
+
+
+LABELLED = CDAG.from_edges(2, [(0, 1)], labels=[0.5, "b"])
+
+
+@pytest.mark.parametrize("number", ["NaN", "1e400", "-Infinity", "[1, NaN]"])
+@pytest.mark.parametrize(
+    "format", [name for name in REGISTRY.names() if REGISTRY.get(name).lines is not None]
+)
+def test_labels_that_json_has_no_number_for(format: str, number: str, tmp_path: Path) -> None:
+    write_graph(LABELLED, tmp_path / "g", format=format)
+    text = (tmp_path / "g").read_text()
+    assert text.count("0.5") >= 1
+    with pytest.raises(FormatError, match="is no number that JSON has") as caught:
+        parse_graph(text.replace("0.5", number).encode(), "given", format=format)
+    assert caught.value.line is not None
+    wrong = CDAG.from_edges(2, [(0, 1)], labels=[float("inf"), "b"])
+    with pytest.raises(FormatError, match="the label inf cannot be written: relabel"):
+        write_graph(wrong, tmp_path / "h", format=format)
+    assert not (tmp_path / "h").exists()
 
 
 def test_a_truncated_json_says_so() -> None:

@@ -16,8 +16,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The margin over a second is for slow machines; what a hostile file wants is minutes.
-SECONDS, MEGABYTES = 3.0, 200
+# Seconds of computing, the least of three tries: a busy machine makes the same work take longer.
+SECONDS, MEGABYTES = 1.0, 200
 
 CHILD = """
 import json, sys, time
@@ -25,16 +25,19 @@ from pebble.errors import FormatError
 from pebble.formats import builtin, read_graph
 found = {}
 for name, (path, format) in json.load(sys.stdin).items():
-    start = time.process_time()
-    try:
-        read_graph(path, format=format or None)
-        message = "no error"
-    except FormatError as error:
-        message = str(error)
+    seconds = []
+    while len(seconds) < 3 and min(seconds, default=9.0) > 0.5:
+        start = time.process_time()
+        try:
+            read_graph(path, format=format or None)
+            message = "no error"
+        except FormatError as error:
+            message = str(error)
+        seconds.append(time.process_time() - start)
     # The peak of this process alone; getrusage counts that of the process it came from.
     with open("/proc/self/status") as status:
         megabytes = next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
-    found[name] = message, time.process_time() - start, megabytes
+    found[name] = message, min(seconds), megabytes
 print(json.dumps(found))
 """
 
@@ -56,7 +59,7 @@ CASES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "JSON in JSON that is not read": ("", lambda: b'{"x": ' + b'[{"a":' * 10**6, "nested too deeply"),
     "a number of a million digits": ("", lambda: b'{"nodes": [' + b"9" * 10**6 + b"]}", "a huge number"),
     "empty lists in a key that is not read": (
-        "", lambda: b'{"graph": [' + b"[]," * 5 * 10**6 + b"1], ", "a key in quotes expected"),
+        "", lambda: b'{"graph": [' + b"[]," * 4 * 10**6 + b"1], ", "a key in quotes expected"),
     "10^9 vertices declared": ("edge-list", lambda: b"# vertices 1000000000\n0 1\n", "1000000000 vertices are declared"),
     "10^9 rows": (
         "", lambda: b"%%MatrixMarket matrix coordinate pattern general\n1000000000 1000000000 1\n2 1\n", "are declared"),
@@ -122,7 +125,8 @@ def test_a_million_edges_between_a_million_vertices(name: str, tmp_path: Path) -
     vertices, edges, seconds, megabytes = ran.stdout.split()
     assert (vertices, edges) == ("1000001", "1000000")
     assert float(seconds) < 10
-    assert float(megabytes) < 600
+    # Ten times the file would be 260 MB and more; here with the interpreter and NumPy.
+    assert float(megabytes) < 250
 
 
 @pytest.fixture(scope="module")

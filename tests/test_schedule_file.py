@@ -384,3 +384,16 @@ def test_the_same_schedule_gives_the_same_bytes(tmp_path: Path) -> None:
     schedule().save(tmp_path / "a.gz")
     schedule().save(tmp_path / "b.gz")
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+
+
+def test_infinite_numbers_in_the_notes_are_texts(tmp_path: Path) -> None:
+    info = {"gap": float("inf"), "seen": [1, float("nan")], "M": 3}
+    noted = Schedule(Instance(graph(), 3), schedule().moves, info=info)
+    noted.save(tmp_path / "s")
+    text = (tmp_path / "s").read_text()
+    assert 'info: {"M": 3, "gap": "inf", "seen": [1, "nan"]}' in text
+    assert Schedule.load(tmp_path / "s", graph()).info == {"gap": "inf", "seen": [1, "nan"], "M": 3}
+    (tmp_path / "s").write_text(text.replace('"inf"', "Infinity"))
+    with pytest.raises(FormatError, match="info is no JSON object") as caught:
+        Schedule.load(tmp_path / "s", graph())
+    assert caught.value.line is not None

@@ -44,6 +44,7 @@ from pebble.labels import IntegerLabels
 __all__ = ["dot_lines", "named_labels", "parse_dot", "quoted", "words_of_number"]
 
 _WEIGHTS = ("mem_weight", "comm_weight", "weight")
+_WORDS = re.compile(r"\s*\+?(\d{1,19})(?:\.0*)?\s*", re.ASCII)
 _READ = (*_WEIGHTS, "pebble_label", "pebble_output")
 _DEEPEST = 100
 _FEW = 1000
@@ -233,11 +234,12 @@ class _Parser:
 
     def _described(self) -> Iterator[tuple[int, int, dict[str, str]]]:
         """Every node that has attributes, the line of one of them, and the attributes."""
+        given = [(key, column) for key, column in self.given.items() if column]
         for node in vertices_of((*self.given.values(), self.inherited), len(self.names)):
             inherited = self.inherited.get(node)
             said = dict(self.defaults[int(inherited)]) if inherited else {}
             line = self.inherited.line(node)
-            for key, column in self.given.items():
+            for key, column in given:
                 if (text := column.get(node)) is not None:
                     said[key], line = text, max(line, column.line(node))
             yield node, line, said
@@ -256,9 +258,8 @@ class _Parser:
         for node, line, said in self._described():
             for key in _WEIGHTS:
                 if key in said:
-                    name = shown(self.names.name(node))
                     weights = np.ones(count, dtype=np.int64) if weights is None else weights
-                    weights[node] = words_of_number(said[key], name, self.file, line)
+                    weights[node] = words_of_number(said[key], self.names, node, self.file, line)
                     break
             both = said.get("mem_weight"), said.get("comm_weight")
             differ += None not in both and both[0] != both[1]
@@ -314,14 +315,17 @@ def _distinct(nodes: array[int]) -> array[int]:
     return array("I", ids[np.sort(first)].tobytes())
 
 
-def words_of_number(text: str, name: str, file: str, line: int) -> int:
+def words_of_number(text: str, names: NameTable, v: int, file: str, line: int) -> int:
     """The words that an attribute such as ``3`` or ``3.0`` gives a vertex."""
-    match = re.fullmatch(r"\s*\+?(\d{1,19})(?:\.0*)?\s*", text, re.ASCII)
+    match = _WORDS.fullmatch(text)
+    number = int(match[1]) if match else 0
+    if 0 < number < 10**18:
+        return number
+    # Names are made readable only for errors.
+    name = shown(names.name(v))
     if match is None:
-        raise FormatError(
-            file, f"the weight {shown(text)} of {shown(name)} is no whole number of words >= 1", line
-        )
-    return checked_weight(int(match[1]), f"vertex {shown(name)}", file, line)
+        raise FormatError(file, f"the weight {shown(text)} of {name} is no whole number of words >= 1", line)
+    return checked_weight(number, f"vertex {name}", file, line)
 
 
 def dot_lines(cdag: CDAG, file: str) -> Iterator[str]:

@@ -174,7 +174,9 @@ class _Table:
                 given.put(v, label, line)
             if weight and weights is not None:
                 number = whole(weight, "weight", self.file, line)
-                weights[v] = checked_weight(number, f"vertex {shown(names[v])}", self.file, line)
+                # Names are made readable only for errors.
+                who = "" if 0 < number < 10**18 else f"vertex {shown(names[v])}"
+                weights[v] = checked_weight(number, who, self.file, line)
             if output.lower() in _TRUE:
                 outputs.append(v)
             elif output.lower() not in _FALSE:

@@ -199,17 +199,18 @@ class _Reader:
         weights: NDArray[np.int64] | None = None
         outputs = array("q")
         texts = Column()
+        given = [(key, column) for key, column in self.given.items() if column]
         for v in self._described():
             said = dict(self.defaults)
             line = 0
-            for key, column in self.given.items():
+            for key, column in given:
                 if (text := column.get(v)) is not None:
                     said[key], line = text, max(line, column.line(v))
             line = line or 1
             weight = next((said[key] for key in _WEIGHTS if key in said), None)
             if weight is not None:
                 weights = np.ones(count, dtype=np.int64) if weights is None else weights
-                weights[v] = words_of_number(weight, shown(names.name(v)), file, line)
+                weights[v] = words_of_number(weight, names, v, file, line)
             if said.get("pebble_output", "").strip() in ("true", "1"):
                 outputs.append(v)
             if "pebble_label" in said:

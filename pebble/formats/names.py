@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -80,9 +81,8 @@ class Texts:
         return TextLabels(self.text, np.frombuffer(self.ends, dtype=self.ends.typecode), as_json)
 
 
-def utf8(text: str) -> bytes:
-    """A text in UTF-8, surrogates that stand alone encoded too."""
-    return text.encode("utf-8", "surrogatepass")
+# A text in UTF-8, surrogates that stand alone encoded too.
+utf8: Callable[[str], bytes] = methodcaller("encode", "utf-8", "surrogatepass")
 
 
 class NameTable:
@@ -115,8 +115,10 @@ class NameTable:
         self.texts = Texts()  # of the names in the slots
         self._most = max(_RECENT, size // _BYTES_PER_RECENT)
         self._count = 0
-        # Names met lately; those that are new are put into the slots all at once.
+        # Names met lately; those that are new, with their tags, are put into the slots all at once.
         self._recent: dict[Hashable, int] = {}
+        self._new: list[bytes] = []
+        self._new_tags = array("I")
         # Of every name in the slots 32 bits of its hash.
         self._tags = array("I")
         self._allocate(_FIRST_SLOTS)
@@ -142,6 +144,8 @@ class NameTable:
         else:
             v = self._count
             self._count = v + 1
+            self._new.append(name)
+            self._new_tags.append(tag)
         recent[given] = v
         if len(recent) >= self._most:
             self.settle()
@@ -149,11 +153,10 @@ class NameTable:
 
     def settle(self) -> None:
         """Put the names that are new into the slots; `texts` holds all names then."""
-        if self._recent:
-            first = len(self.texts)
-            new = [self._encode(name) for name, v in self._recent.items() if v >= first]
-            self._recent.clear()
-            self._add(new, _tags_of(new))
+        self._recent.clear()
+        if self._new:
+            self._add(self._new, np.array(self._new_tags, dtype=np.uint32))
+            self._new, self._new_tags = [], array("I")
 
     def ids(self, names: Sequence[bytes]) -> NDArray[np.int64]:
         """The numbers of names that all differ; those never met are numbered in their order."""

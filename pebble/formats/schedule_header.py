@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
 from pebble.errors import FormatError, UnknownNameError
+from pebble.formats.json_text import finite_json
 from pebble.rules import Rules
 
 __all__ = [
@@ -189,7 +189,7 @@ class Keys:
     def info(self) -> dict[str, Any]:
         """The producer's notes."""
         try:
-            info = json.loads(self.values.get("info", "{}"))
+            info = finite_json(self.values.get("info", "{}"))
         except (ValueError, RecursionError):
             raise self.error("info", "info is no JSON object") from None
         if not isinstance(info, dict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import IO, Any, Protocol, TypeAlias
@@ -64,11 +65,22 @@ def header_lines(first: str, cdag: CDAG, own: Mapping[str, object]) -> str:
     }
     for key, value in own.items():
         if isinstance(value, Mapping):
-            value = json.dumps(dict(value), default=_plain, sort_keys=True) if value else None
+            value = json.dumps(_finite(dict(value)), default=_plain, sort_keys=True) if value else None
         if value is not None:
             lines[key] = value
     # A value is one line: inner line breaks become spaces.
     return f"{first}\n" + "".join(f"{key}: {' '.join(str(value).split())}\n" for key, value in lines.items())
+
+
+def _finite(value: object) -> object:
+    """The same with infinite numbers as texts: JSON has none, and a schedule is worth more than a note."""
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    if isinstance(value, np.generic | np.ndarray):
+        return _finite(value.tolist())
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _plain(value: object) -> object:
