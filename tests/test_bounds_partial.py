@@ -19,7 +19,7 @@ from graphs.catalog import build, parse
 from graphs.tracing import trace
 from pebble.aggregates import aggregate_of
 from pebble.cdag import CDAG
-from pebble.errors import UnsupportedInstanceError
+from pebble.errors import InfeasibleInstanceError, UnsupportedInstanceError
 from pebble.instance import Instance
 from pebble.moves import Op, pack_arrays, unpack_arrays
 from pebble.referee import verify
@@ -239,7 +239,7 @@ def played(spec: str, M: int) -> list[Schedule]:
     for name in (*programs, "belady"):
         try:
             found.append(one_operand_at_a_time(play(name, Instance(cdag, M, "one-shot"))))
-        except UnsupportedInstanceError:
+        except (UnsupportedInstanceError, InfeasibleInstanceError):
             continue
     return found
 
@@ -378,7 +378,7 @@ def test_no_bound_exceeds_the_best_schedule_of_a_small_member(spec: str) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", MEMBERS)
 def test_no_bound_exceeds_the_best_schedule_of_a_small_member_at_any_memory(spec: str) -> None:
-    assert _member(spec, range(2, 11), 20_000) >= 90
+    assert _member(spec, range(2, 11), 1_000) >= 90
 
 
 @pytest.mark.parametrize("spec", [w[0] for w in WINDOWS])
@@ -397,7 +397,7 @@ def test_no_bound_exceeds_a_schedule(spec: str) -> None:
     "spec",
     [
         *(
-            f"attention-{f}:n=40,d=8{fma}"
+            f"attention-{f}:n=24,d=8{fma}"
             for f in ("backward", "forward", "gradient")
             for fma in ("", ",fma=true")
         ),
