@@ -69,7 +69,10 @@ def parse_dot(data: bytes, file: str) -> CDAG:
     >>> g.labels, g.edges().tolist(), g.weight(1)
     (('a:b', 'c', 'd'), [[0, 1], [0, 2]], 2)
     """
-    parser = _Parser(Words(decoded(data, file), file), file, len(data))
+    size, words = len(data), Words(decoded(data, file), file)
+    # Often the last reference: from here on the text is enough.
+    del data
+    parser = _Parser(words, file, size)
     parser.parse()
     return parser.graph()
 
@@ -93,7 +96,8 @@ class _Parser:
         self.edges = Edges(size)
         self.given = {key: Column() for key in _READ}
         self.defaults: list[dict[str, str]] = [{}]
-        self.inherited = Column()  # the place in `defaults` of nodes that appear after some
+        # Of nodes that appear after some defaults: which, 0 for none, and the line.
+        self.inherited, self.inherited_at = array("I"), array("I")
 
     def parse(self) -> None:
         """Read one graph and the end of the file."""
@@ -182,7 +186,9 @@ class _Parser:
         node = self.names.number(name)
         # Defaults count for the nodes that appear after them.
         if scope.defaults and node == known:
-            self.inherited.put(node, str(scope.defaults), line)
+            for numbers, number in ((self.inherited, scope.defaults), (self.inherited_at, line)):
+                numbers.frombytes(bytes(4 * (node - len(numbers))))
+                numbers.append(number)
         if scope.members is not None:
             scope.members.append(node)
         return node
@@ -235,10 +241,10 @@ class _Parser:
     def _described(self) -> Iterator[tuple[int, int, dict[str, str]]]:
         """Every node that has attributes, the line of one of them, and the attributes."""
         given = [(key, column) for key, column in self.given.items() if column]
-        for node in vertices_of((*self.given.values(), self.inherited), len(self.names)):
-            inherited = self.inherited.get(node)
-            said = dict(self.defaults[int(inherited)]) if inherited else {}
-            line = self.inherited.line(node)
+        for node in vertices_of(self.given.values(), len(self.names), self.inherited):
+            early = node < len(self.inherited)
+            said = dict(self.defaults[self.inherited[node]]) if early else {}
+            line = self.inherited_at[node] if early else 0
             for key, column in given:
                 if (text := column.get(node)) is not None:
                     said[key], line = text, max(line, column.line(node))

@@ -39,7 +39,7 @@ _NUMBER = re.compile(rb"\d{1,18}\Z")
 # Names, or numbers, that are looked up or replaced at once.
 _NAMES_PER_BLOCK = 1 << 15
 # Of large files so many more, which is quicker: one per so many bytes.
-_BYTES_PER_NAME = 96
+_BYTES_PER_NAME = 384
 
 
 class Named:

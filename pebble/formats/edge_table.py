@@ -128,8 +128,9 @@ class _Table:
             if any(said):
                 self.described.append(len(named.single) - 1)
                 self.lines.append(line)
-                for texts, text in zip(self.said.values(), said, strict=True):
-                    texts.append(text.encode())
+                for texts, column, text in zip(self.said.values(), given, said, strict=True):
+                    if column is not None:
+                        texts.append(text.encode())
         return True
 
     def _columns(self, row: Sequence[str], line: int) -> tuple[_Columns, bool]:
@@ -148,6 +149,8 @@ class _Table:
         return _Columns(sources[0], targets[0], **found, count=len(row)), True
 
     def _check_described_once(self, ids: NDArray[Any], names: Sequence[Any]) -> None:
+        if (ids[1:] > ids[:-1]).all():
+            return
         order = np.argsort(ids, kind="stable")
         again = order[1:][ids[order[1:]] == ids[order[:-1]]]
         if len(again):
@@ -168,7 +171,7 @@ class _Table:
         given = Column()
         for i, v in enumerate(map(int, ids)):
             line = self.lines[i]
-            weight, output, label = (texts[i].decode() for texts in self.said.values())
+            weight, output, label = (texts[i].decode() if len(texts) else "" for texts in self.said.values())
             if label:
                 label_from_text(label, self.file, line)
                 given.put(v, label, line)

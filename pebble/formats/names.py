@@ -19,7 +19,7 @@ _FIRST_SLOTS = 1 << 10
 _PER_BLOCK = 1 << 16
 # Names whose numbers are also in a dictionary, which is quicker: so many, or one per so many bytes of a file.
 _RECENT = 1 << 15
-_BYTES_PER_RECENT = 96
+_BYTES_PER_RECENT = 384
 # Texts that are compared one by one.
 _LONG_TEXTS = 1 << 20
 
@@ -245,9 +245,11 @@ def _tags_of(names: Sequence[bytes]) -> NDArray[np.uint32]:
     return np.fromiter(map(hash, names), dtype=np.int64, count=len(names)).astype(np.uint32)
 
 
-def vertices_of(columns: Iterable[Column], count: int) -> Iterator[int]:
-    """The vertices, of `count` in all, that have a text in some column, ascending."""
+def vertices_of(columns: Iterable[Column], count: int, others: array[int] | None = None) -> Iterator[int]:
+    """The vertices, of `count` in all, with a text in some column or a number other than 0 in `others`."""
     has = np.zeros(count, dtype=np.bool_)
+    if others:
+        has[: len(others)] = np.frombuffer(others, dtype=np.uint32) != 0
     for column in columns:
         if column:
             has[column.vertices] = True

@@ -67,7 +67,10 @@ def parse_node_link(data: bytes, file: str) -> CDAG:
     >>> parse_node_link(text, "example").labels
     ('a', 'b')
     """
-    reader = _Reader(JsonText(data, file), file, len(data))
+    size, text = len(data), JsonText(data, file)
+    # Often the last reference: from here on the text is enough.
+    del data
+    reader = _Reader(text, file, size)
     reader.read()
     return reader.graph()
 

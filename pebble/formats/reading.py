@@ -52,20 +52,28 @@ def read_graph(path: str | os.PathLike[str], *, format: str | None = None) -> CD
     if name == "-":
         return parse_graph(sys.stdin.buffer.read(), "standard input", format=format)
     with reading(path) as stream:
-        data = bounded(stream, name)
-    return parse_graph(data, name, format=format)
+        content = [bounded(stream, name)]
+    return _parsed(content, name, format)
 
 
 def parse_graph(data: bytes, file: str, *, format: str | None = None) -> CDAG:
     """The graph that the content of a file describes; see `read_graph`."""
+    return _parsed([data], file, format)
+
+
+def _parsed(content: list[bytes], file: str, format: str | None) -> CDAG:
+    """The graph of the one item of `content`, which is taken out: its reader may free it early."""
+    data = content.pop()
     if data.startswith(GZIP_MAGIC):
         data = _unpacked(data, file)
     data = data.removeprefix(_BOM)
     if not data.strip():
         raise FormatError(file, "the file is empty: write one edge 'u v' per line, or another format's text")
     name, sure = detect(data, file) if format is None else (REGISTRY.info(format).name, True)
+    content.append(data)
+    del data
     try:
-        return REGISTRY.get(name).parse(data, file)
+        return REGISTRY.get(name).parse(content.pop(), file)
     except FormatError as error:
         if sure or name == "edge-list":
             raise
