@@ -196,3 +196,22 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
         assert "--json" in capsys.readouterr().out
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("red-blue-pebble ")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "play fft:8 -M 6 -o .",
+        "hierarchy fft:8 -M 6,9 -o .",
+        "solve pyramid:2 -M 4 -o .",
+        "view fft:8 -M 6 -o .",
+    ],
+)
+def test_a_folder_to_write_to_is_refused_before_any_work(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(command.split()) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "pebble: error: .: cannot be written: it is a folder\n"

@@ -269,3 +269,10 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, g: CDAG) -> None:
         assert np.array_equal(back.indices, g.indices)
         assert back.labels == plain
     assert refusals == []
+
+
+@pytest.mark.parametrize("text", ["a, b\nb, c\n", "source, target\na, b\nb, c\n", "a; b\nb; c\n"])
+def test_blanks_behind_commas_are_a_table(text: str) -> None:
+    graph = parse_graph(text.encode(), "-")
+    assert graph.labels is not None
+    assert all(str(label).isalpha() for label in graph.labels)

@@ -77,11 +77,11 @@ def convert(
         raise typer.BadParameter(f"it goes with a schedule file, not with {wanted}", param_hint="'--embed'")
     document: dict[str, Any] = {"input": source, "output": target}
     if schedule is None and wanted not in _SCHEDULES:
+        cdag = _graph(source, format)
         given = {"--graph": graph, "-M": memory, "--rules": rules, "--embed": embed or None}
         for option, value in given.items():
             if value is not None:
                 raise typer.BadParameter("it goes with a schedule", param_hint=f"'{option}'")
-        cdag = _graph(source, format)
         chosen = wanted or "edge-list"
         write_graph(cdag, target, format=chosen)
         document |= {"format": chosen, "num_vertices": cdag.num_vertices, "num_edges": cdag.num_edges}

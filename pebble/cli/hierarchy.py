@@ -19,7 +19,7 @@ from pebble.cli.arguments import (
     split_names,
 )
 from pebble.cli.levels import cost_document, parse_levels
-from pebble.cli.output import console, note, print_json, progress, table, whole
+from pebble.cli.output import console, note, print_json, progress, require_place, table, whole
 
 if TYPE_CHECKING:
     from pebble.cli.output import Steps
@@ -77,7 +77,7 @@ def hierarchy(
     Ctrl-C prints what was finished. Exit code 0 if any strategy played, 3 if none could, 1 if M1 is below the
     graph's least M.
     """
-    from pebble.errors import FormatError, UnsupportedInstanceError
+    from pebble.errors import UnsupportedInstanceError
     from pebble.hierarchy import plain_rules
     from pebble.instance import Instance
     from pebble.result import Limit
@@ -95,8 +95,7 @@ def hierarchy(
             raise typer.BadParameter(str(error), param_hint="'-s' / '--strategies'") from None
     loaded = load_graph(graph)
     table_of = _Table(loaded, parse_levels(memory, costs, loaded.params), rule_set)
-    if output is not None and not output.parent.is_dir():
-        raise FormatError(str(output), f"cannot be written: there is no folder '{output.parent}'")
+    require_place(output)
     Instance(loaded.cdag, table_of.levels.sizes[0], rule_set).require_feasible()
     interrupted = False
     try:

@@ -9,10 +9,22 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["Steps", "console", "note", "print_json", "print_pairs", "progress", "table", "whole"]
+__all__ = [
+    "Steps",
+    "console",
+    "note",
+    "print_json",
+    "print_pairs",
+    "progress",
+    "require_place",
+    "table",
+    "whole",
+]
 
 # Wide enough that no table is folded when the output is no terminal.
 _WIDTH_OF_A_PIPE = 240
@@ -33,6 +45,18 @@ def note(text: str, *, quiet: bool = False) -> None:
     if not quiet:
         sys.stderr.write(f"pebble: {text}\n")
         sys.stderr.flush()
+
+
+def require_place(output: Path | None) -> None:
+    """Refuse, before any work is done, a file to write that is a folder or in none: raises FormatError."""
+    from pebble.errors import FormatError
+
+    if output is None:
+        return
+    if not output.parent.is_dir():
+        raise FormatError(str(output), f"cannot be written: there is no folder '{output.parent}'")
+    if output.is_dir():
+        raise FormatError(str(output), "cannot be written: it is a folder")
 
 
 def print_json(document: Any) -> None:

@@ -21,7 +21,7 @@ from pebble.cli.arguments import (
     split_names,
 )
 from pebble.cli.comparison import Comparison, exit_code
-from pebble.cli.output import note, print_json, progress
+from pebble.cli.output import note, print_json, progress, require_place
 
 if TYPE_CHECKING:
     from pebble.cli.output import Steps
@@ -67,7 +67,6 @@ def play(
     Exit code 0 if any strategy played, 3 if none could, 1 if M is below the graph's least M.
     """
     from pebble.cli.memory import parse_memory
-    from pebble.errors import FormatError
     from pebble.instance import Instance
     from pebble.result import Limit
     from pebble.rules import Rules
@@ -81,8 +80,7 @@ def play(
         raise typer.BadParameter(
             f"one schedule is saved, but -M names {len(sizes)} values", param_hint="'-o'"
         )
-    if output is not None and not output.parent.is_dir():
-        raise FormatError(str(output), f"cannot be written: there is no folder '{output.parent}'")
+    require_place(output)
     comparisons: list[Comparison] = []
     interrupted = False
     try:

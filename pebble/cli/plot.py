@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pebble.cli.arguments import JsonOption, QuietOption
-from pebble.cli.output import print_json, print_pairs
+from pebble.cli.output import print_json, print_pairs, require_place
 
 __all__ = ["plot"]
 
@@ -40,12 +40,10 @@ def plot(
     from experiments.store import read_runs
     from graphs.catalog import REGISTRY, parse
     from pebble.cli.arguments import split_names
-    from pebble.errors import FormatError
 
     if kind not in KINDS:
         raise typer.BadParameter(f"'{kind}' is none of {', '.join(KINDS)}", param_hint="'--kind'")
-    if not output.parent.is_dir():
-        raise FormatError(str(output), f"cannot be written: there is no folder '{output.parent}'")
+    require_place(output)
     records = [record for file in files for record in read_runs(file)]
     if graph is not None:
         wanted = str(parse(graph)) if graph.partition(":")[0] in REGISTRY else graph

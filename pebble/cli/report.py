@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from pebble.cli.arguments import JsonOption, QuietOption
-from pebble.cli.output import print_json, print_pairs
+from pebble.cli.output import print_json, print_pairs, require_place
 
 __all__ = ["report"]
 
@@ -44,13 +44,11 @@ def report(
     """
     from experiments.paper import reproduce
     from experiments.paper.devices import read_devices
-    from pebble.errors import FormatError
     from pebble.formats.files import atomic_writer
 
     if output.suffix != ".html":
         raise typer.BadParameter(f"'{output}' does not end in .html", param_hint="'-o'")
-    if not output.parent.is_dir():
-        raise FormatError(str(output), f"cannot be written: there is no folder '{output.parent}'")
+    require_place(output)
     start = time.perf_counter()
     listed = None if devices is None else read_devices(devices)
     with _progress_bar(quiet) as on_progress:

@@ -17,7 +17,7 @@ from pebble.cli.arguments import (
     SeedOption,
     load_graph,
 )
-from pebble.cli.output import console, note, print_json, table, whole
+from pebble.cli.output import console, note, print_json, require_place, table, whole
 
 if TYPE_CHECKING:
     from pebble.instance import Instance
@@ -83,7 +83,7 @@ def solve(
     interrupted.
     """
     from pebble.cli.memory import parse_memory
-    from pebble.errors import FormatError, UnsupportedInstanceError
+    from pebble.errors import UnsupportedInstanceError
     from pebble.instance import Instance
     from pebble.result import Limit
     from pebble.rules import Rules
@@ -103,8 +103,7 @@ def solve(
             raise typer.BadParameter(
                 f"one file is written, but -M names {len(sizes)} values", param_hint=f"'{option}'"
             )
-        if not path.parent.is_dir():
-            raise FormatError(str(path), f"cannot be written: there is no folder '{path.parent}'")
+        require_place(path)
     if export is not None:
         _export(Instance(loaded.cdag, sizes[0], rule_set), export, options, quiet)
     limit = Limit(time=seconds, nodes=nodes, memory_mb=megabytes, gap=gap)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pebble.cli.arguments import JsonOption, QuietOption, SeedOption
-from pebble.cli.output import note, print_json, print_pairs, progress
+from pebble.cli.output import note, print_json, print_pairs, progress, require_place
 from pebble.cli.targets import ScheduleGraphOption, TargetArgument, TargetMemoryOption, load_target
 
 if TYPE_CHECKING:
@@ -73,11 +73,9 @@ def view(
     search for the optimum: the page is written all the same, and the exit code is 130.
     """
     from pebble.draw.page import Reference, viewer_page
-    from pebble.errors import FormatError
     from pebble.formats.files import atomic_writer
 
-    if not output.parent.is_dir():
-        raise FormatError(str(output), f"cannot be written: there is no folder '{output.parent}'")
+    require_place(output)
     name, instance, schedule = load_target(target, memory, rules, graph)
     if schedule is not None and strategy is not None:
         raise typer.BadParameter("a schedule file is shown as it is", param_hint="'-s'")

@@ -124,7 +124,9 @@ def _guess(head: bytes) -> str | None:
         and second[0] == b"0"
     ):
         return "hyperdag"
-    if len(first) == 1 and (b"," in first[0] or b";" in first[0]):
+    alone = len(first) == 1 and (b"," in first[0] or b";" in first[0])
+    # As some write tables, with a blank behind every comma.
+    if alone or (len(first) in (2, 3) and first[0].endswith((b",", b";"))):
         return "csv"
     return "edge-list" if len(first) < 3 or first[2] == b"{}" else None
 
