@@ -12,6 +12,7 @@ import pytest
 from pebble import labels, topology
 from pebble.cdag import CDAG
 from pebble.formats import edge_list, json_text, names, parse_graph, read_graph, write_graph
+from pebble.formats.assembling import Lines
 from pebble.formats.names import Column, NameTable, Texts
 from pebble.labels import IntegerLabels, PackedLabels, TextLabels
 
@@ -143,3 +144,15 @@ def test_bench_names_used_before_they_are_given() -> None:
     assert cdag.labels == (*(f"g{v}" for v in range(1000)), "i", "g1000")
     assert cdag.preds(0).tolist() == [1, 1000]
     assert cdag.num_edges == 2000
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_lines_in_small_and_large_steps(seed: int) -> None:
+    rng = random.Random(seed)
+    lines, expected, line = Lines(), list[int](), 1
+    for _ in range(300):
+        line += rng.choice([0, 1, 1, 1, 255, 256, 10_000])
+        lines.append(line)
+        expected.append(line)
+    assert len(lines) == 300
+    assert [lines[i] for i in range(300)] == expected

@@ -20,6 +20,7 @@ from pebble.labels import IntegerLabels, PackedLabels
 __all__ = [
     "ROOM",
     "Edges",
+    "Lines",
     "assemble",
     "check_utf8",
     "checked_weight",
@@ -40,26 +41,60 @@ _ROWS_PER_BLOCK = 1 << 16
 _BYTES_PER_BLOCK = 1 << 20
 
 
+class Lines:
+    """The line of each of many things as a reader meets them: a byte each."""
+
+    def __init__(self) -> None:
+        self._steps = bytearray()
+        self._far: dict[int, int] = {}  # the lines that are no small step after the one before
+        self._last = 0
+
+    def append(self, line: int) -> None:
+        """Add the line of one more."""
+        step = line - self._last
+        self._last = line
+        if 0 <= step < 256:
+            self._steps.append(step)
+        else:
+            self._far[len(self._steps)] = line
+            self._steps.append(0)
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def __getitem__(self, i: int) -> int:
+        """The line of one; O(i), for errors."""
+        start = max((far for far in self._far if far <= i), default=-1)
+        return self._far.get(start, 0) + sum(self._steps[start + 1 : i + 1])
+
+
 class Edges:
-    """Edges as a reader meets them, and the line of each: 12 bytes together.
+    """Edges as a reader meets them, and the line of each: 9 bytes together.
 
     Parameters
     ----------
     size : int
-        Bytes of the file: vertices and lines are fewer.
+        Bytes of the file: vertices are fewer.
 
     Attributes
     ----------
     ends : array of int32, of int64 for files of 2 GB and more
         Predecessor and vertex in turn.
-    lines : array of the same type
+    lines : Lines
         The line of each edge.
+
+    Examples
+    --------
+    >>> edges = Edges(100)
+    >>> edges.add(0, 2, 7)
+    >>> edges.add(1, 2, 1000)
+    >>> len(edges), edges.lines[0], edges.lines[1], edges.pairs().tolist()
+    (2, 7, 1000, [[0, 2], [1, 2]])
     """
 
     def __init__(self, size: int) -> None:
-        small = max(size, ROOM) < 2**31 - 1
-        self.ends = array("i" if small else "q")
-        self.lines = array("i" if small else "q")
+        self.ends = array("i" if max(size, ROOM) < 2**31 - 1 else "q")
+        self.lines = Lines()
 
     def add(self, u: int, v: int, line: int) -> None:
         """Append the edge (u, v)."""
