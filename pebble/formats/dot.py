@@ -92,7 +92,8 @@ class _Parser:
         self.file = file
         # Edges between sets of nodes have no bytes of their own.
         self.room = max(ROOM, size // 4)
-        self.names = NameTable(size, utf8)
+        # In the shortest files a node and its edge take five bytes: little room for names kept twice.
+        self.names = NameTable(size // 2, utf8)
         self.edges = Edges(size)
         self.given = {key: Column() for key in _READ}
         self.defaults: list[dict[str, str]] = [{}]

@@ -19,7 +19,7 @@ _FIRST_SLOTS = 1 << 10
 _PER_BLOCK = 1 << 16
 # Names whose numbers are also in a dictionary, which is quicker: so many, or one per so many bytes of a file.
 _RECENT = 1 << 15
-_BYTES_PER_RECENT = 384
+_BYTES_PER_RECENT = 160
 # Texts that are compared one by one.
 _LONG_TEXTS = 1 << 20
 
