@@ -149,6 +149,7 @@ NODES = [{"id": i} for i in range(3)]
         ("0 1\n1 2 3\n", 2, "'1 2 3' has 3 fields: write one edge 'u v' per line, comments after #"),
         ("%% x y z\n", 1, "the file ends before its header, the numbers of hyperedges, vertices and pins"),
         ("0 1\n\0 2\n", None, "the file is no text"),
+        ("# vertices 0\n", 1, "the file holds no vertices: its header counts none"),
         ("[]", 1, "the JSON is no object"),
         ('{"links": []}', None, 'the JSON has no list "nodes"'),
         ({"nodes": NODES}, None, 'the JSON has neither "links" nor "edges"'),

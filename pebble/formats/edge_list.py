@@ -335,6 +335,8 @@ def _vertex_count(digits: bytes, size: int, file: str, line: int) -> int:
             f"{shown(digits)} vertices are declared, the file has {size} bytes: isolated ones cost nothing",
             line,
         )
+    if not int(digits):
+        raise FormatError(file, "the file holds no vertices: its header counts none", line)
     return int(digits)
 
 
