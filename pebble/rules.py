@@ -40,14 +40,14 @@ class Rules:
     outputs : {"blue", "any"}
         What must be on every output at the end: a blue pebble, or a pebble of any colour.
     load_cost, store_cost : int
-        I/Os per word loaded and stored, at least 0.
+        I/Os per word loaded and stored, 0 to 10^9.
     compute_cost : float
         What a compute costs, at least 0; reported apart, it is no I/O (Papp & Wattenhofer 2020).
 
     Raises
     ------
     InvalidRulesError
-        The flags contradict one another, or a cost is negative.
+        The flags contradict one another, or a cost is negative or too large.
 
     Examples
     --------
@@ -198,6 +198,10 @@ _EXPLAINED = {
 }
 
 
+# Costs of whole schedules then fit the solvers' 64-bit integers.
+_DEAREST = 10**9
+
+
 def _whole(field: str, cost: object) -> int:
     try:
         if isinstance(cost, bool):
@@ -207,6 +211,8 @@ def _whole(field: str, cost: object) -> int:
         raise InvalidRulesError(f"{field}={cost!r} is no whole number of I/Os per word") from None
     if value < 0:
         raise InvalidRulesError(f"{field}={cost!r} is negative: give a whole number of at least 0")
+    if value > _DEAREST:
+        raise InvalidRulesError(f"{field}={value} is more than {_DEAREST:,}: divide all costs by one number")
     return value
 
 

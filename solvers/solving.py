@@ -124,7 +124,7 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
     UnknownNameError
         No such method.
     UnsupportedInstanceError
-        A part without ``=``, or an option that the method does not have.
+        A part without ``=``, an option that the method does not have, or a value that it does not take.
 
     Examples
     --------
@@ -261,3 +261,6 @@ def _check_options(name: str, solver: Any, options: dict[str, Any]) -> None:
         if key not in parameters or key in shared:
             known = ", ".join(p for p in parameters if p not in shared) or "none"
             raise UnsupportedInstanceError(f"solver '{name}' has no option '{key}' (options: {known})")
+    check = getattr(solver, "check_options", None)
+    if check is not None:
+        check(**options)

@@ -185,7 +185,8 @@ class _Run:
         if plain is None:
             return
         try:
-            found = AUTO(plain, limit=self._left(_SHARE), seed=self._seed, effort=_PLAIN_EFFORT)
+            effort = _PLAIN_EFFORT if _computes(plain) <= _SEARCHED else 0
+            found = AUTO(plain, limit=self._left(_SHARE), seed=self._seed, effort=effort)
         except PlayInterrupted as interrupt:
             self._translate(interrupt.schedule)
             raise
@@ -259,10 +260,14 @@ def _moves(instance: Instance, limit: Limit, effort: Any) -> int | None:
         return int(1000 * thousands)
     if limit.time is not None:
         return None
-    computes = instance.cdag.num_vertices - len(instance.cdag.sources)
+    computes = _computes(instance)
     if not instance.is_plain:
         return min(_DEFAULT_MOVES, _REPLAYED // max(computes, 1)) if computes <= _SEARCHED_VARIANT else 0
     return _DEFAULT_MOVES if computes <= _SEARCHED else 0
+
+
+def _computes(instance: Instance) -> int:
+    return instance.cdag.num_vertices - len(instance.cdag.sources)
 
 
 def _plain(instance: Instance) -> Instance | None:

@@ -327,3 +327,44 @@ def test_a_child_plays_what_it_is_sent() -> None:
     result = solve(instance, method="search", limit=Limit(time=120, memory_mb=2000))
     assert result.status is Status.OPTIMAL
     assert result.io == _optimum(instance)
+
+
+@pytest.mark.parametrize(
+    "rules", ["one-shot+load=1000000", "hong-kung+load=1000+store=3000", "partial+load=9999"]
+)
+def test_dear_moves_are_no_harder(rules: str) -> None:
+    cdag = CDAG.from_edges(
+        6, [(0, 2), (1, 2), (1, 3), (2, 4), (3, 4), (0, 5), (3, 5)], weights=[2, 1, 1, 1, 1, 1]
+    )
+    instance = Instance(cdag, 5, rules)
+    best = _optimum(instance)
+    program = solve(instance, method="ilp", limit=Limit(time=60))
+    assert program.io == best
+    if not instance.rules.recomputation:
+        assert program.status is Status.OPTIMAL
+
+
+def test_costs_beyond_exact_arithmetic_are_refused() -> None:
+    from pebble import InvalidRulesError
+
+    with pytest.raises(InvalidRulesError, match=r"load_cost=1000000001 is more than 1,000,000,000"):
+        Rules(load_cost=1_000_000_001)
+    instance = Instance(graphs.build("fft:4"), 3, "one-shot+load=1000000000")
+    with pytest.raises(UnsupportedInstanceError, match="too dear for the integer program"):
+        solve(instance, method="ilp")
+    result = solve(instance, limit=Limit(time=20, nodes=200))
+    assert result.schedule is not None
+    assert result.lower_bound <= verify(result.schedule).io == result.io
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("ilp:backend=nope", "no backend 'nope'"),
+        ("ilp:copies=0", "copies=0 is no whole number from 1 up"),
+        ("ilp:workers=some", "workers=some is no whole number from 1 up"),
+    ],
+)
+def test_options_of_the_integer_program_are_checked(method: str, message: str) -> None:
+    with pytest.raises(UnsupportedInstanceError, match=message):
+        solve(Instance(graphs.build("fft:4"), 4), method=method)

@@ -13,16 +13,20 @@ from pebble.schedule import Schedule
 from solvers.ilp.extraction import schedule_of
 from solvers.ilp.formulation import Formulation, build
 from solvers.ilp.hinting import solution_of
+from solvers.ilp.mathopt import MILP_BACKENDS
 from solvers.ilp.roles import Roles, Size, estimate
 from solvers.progress import OnProgress
 from solvers.standing import Clock, Standing, infeasible
 
 __all__ = ["ILP", "IntegerProgram", "export_model"]
 
+_CP_SAT = "cp-sat"
 _DEFAULT_MEMORY_MB = 4096.0
 # Conflicts that CP-SAT may spend on a question before the other one is asked, and their growth by round.
 _FIRST_SLICE = 20_000
 _SLICE_GROWTH = 4
+# Costs up to this are exact in the floating point of the mixed-integer solvers, tolerances included.
+_DEAREST = 10**9
 
 
 @dataclass
@@ -76,7 +80,7 @@ class IntegerProgram:
 
     name = "ilp"
 
-    def __init__(self, backend: str = "cp-sat", copies: int = 2, workers: int = 1) -> None:
+    def __init__(self, backend: str = _CP_SAT, copies: int = 2, workers: int = 1) -> None:
         self.backend = backend
         self.copies = copies
         self.workers = workers
@@ -122,21 +126,24 @@ class IntegerProgram:
         Raises
         ------
         UnsupportedInstanceError
-            The program is too large for the memory allowed: its estimated size is given.
+            The program is too large for the memory allowed: its estimated size is given; or costs are; or an
+            option is none.
         """
         refused = infeasible(instance, self.name, seed)
         if refused is not None:
             return refused
         limit = limit or Limit()
+        self.check_options(backend, copies, workers)
         backend = backend or self.backend
+        copies, workers = copies or self.copies, workers or self.workers
         one_shot = not instance.rules.recomputation
-        most = 1 if one_shot else int(copies or self.copies)
+        most = 1 if one_shot else copies
         size = self.require_size(instance, limit, most)
         run = _Run(Standing(instance, self.name, on_progress), Clock(limit), limit, seed)
         stats: dict[str, Any] = {"backend": backend, "computes": size.computes}
         try:
             self._start(run, upper, lower)
-            self._work(run, backend, most, int(workers or self.workers), stats)
+            self._work(run, backend, most, workers, stats)
         except KeyboardInterrupt:
             if run.standing.io is None:
                 raise
@@ -154,7 +161,7 @@ class IntegerProgram:
             formulation = build(instance, times)
             stats["variables"] = formulation.model.num_variables
             stats["constraints"] = formulation.model.num_constraints
-            if backend == "cp-sat":
+            if backend == _CP_SAT:
                 settled = self._ask(run, formulation, workers)
             else:
                 settled = self._minimise(run, formulation, backend)
@@ -164,8 +171,23 @@ class IntegerProgram:
         if instance.rules.recomputation and not run.standing.closed:
             self._certify(run)
 
+    @staticmethod
+    def check_options(
+        backend: str | None = None, copies: int | None = None, workers: int | None = None
+    ) -> None:
+        """Raise UnsupportedInstanceError unless the options are a known backend and numbers from 1 up."""
+        if backend is not None and backend not in (_CP_SAT, *MILP_BACKENDS):
+            known = ", ".join([_CP_SAT, *MILP_BACKENDS])
+            raise UnsupportedInstanceError(f"no backend '{backend}' of solver 'ilp' (known: {known})")
+        for name, value in (("copies", copies), ("workers", workers)):
+            if value is not None and (type(value) is not int or value < 1):
+                raise UnsupportedInstanceError(f"solver 'ilp': {name}={value} is no whole number from 1 up")
+
     def require_size(self, instance: Instance, limit: Limit | None, copies: int | None = None) -> Size:
-        """The size of the instance's program; UnsupportedInstanceError if that is beyond the memory limit."""
+        """The size of the instance's program.
+
+        UnsupportedInstanceError if that is beyond the memory limit, or costs are beyond exact arithmetic.
+        """
         times = (copies or self.copies) if instance.rules.recomputation else 1
         memory = (limit.memory_mb if limit is not None else None) or _DEFAULT_MEMORY_MB
         size = estimate(instance, times)
@@ -174,6 +196,7 @@ class IntegerProgram:
                 f"the integer program of {instance.cdag.name} is too large for {memory:,.0f} MB: {size}; "
                 "raise the memory limit or take the search"
             )
+        _require_costs(instance)
         return size
 
     def _start(self, run: _Run, upper: Schedule | None, lower: Bound | int) -> None:
@@ -307,6 +330,18 @@ class IntegerProgram:
             hit = run.hit or "nothing: the solver gave up"
             why = "interrupted" if hit == "interrupted" else f"stopped by the limit on {hit}"
         return standing.result(why=why, limit_hit=run.hit, stats=stats, seed=run.seed)
+
+
+def _require_costs(instance: Instance) -> None:
+    """Refuse costs whose sums the solvers could round."""
+    g, rules = instance.cdag, instance.rules
+    words = sum(g.weight(v) * (len(g.succs(v)) + 1) for v in range(g.num_vertices))
+    dearest = (rules.load_cost + rules.store_cost) * words
+    if dearest > _DEAREST:
+        raise UnsupportedInstanceError(
+            f"schedules of up to {dearest:,} I/Os are too dear for the integer program, which takes "
+            f"{_DEAREST:,}: divide the costs or the weights, or take the search"
+        )
 
 
 def _least(conflicts: int, run: _Run) -> int:

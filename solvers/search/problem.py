@@ -146,6 +146,11 @@ class Problem:
         return self.mask(np.flatnonzero(self.is_output).tolist())
 
     @property
+    def cost_unit(self) -> int:
+        """What every cost is a multiple of."""
+        return 1
+
+    @property
     def compulsory(self) -> int:
         """I/Os, in words, that every schedule pays: each source loaded once, each output stored once."""
         return int(self.weights[self.is_source | self.is_output].sum())

@@ -35,6 +35,8 @@ _REPORT_EVERY = 0.5
 _GROWTH = 4.0
 # Passes with fewer states cost nothing to speak of.
 _TRIVIAL_PASS = 2_000
+# Growth per step of the threshold that counts as none, where costs lie far apart.
+_SLOWEST = 1e-9
 _FIRST_BEAMS = (1, 30, 300, 3000)
 # Share of the time left that each beam may take.
 _BEAM_SHARE = 0.1
@@ -289,6 +291,8 @@ class Search:
         if blocks and standing.problem.n >= _BLOCKS_FIRST:
             blocks = False
             self._search_blocks(standing)
+        unit = standing.problem.cost_unit
+        standing.raise_lower(-(-standing.lower // unit) * unit, standing.lower_by)
         threshold = standing.lower
         while not standing.closed and not budget.exhausted():
             threshold = max(standing.lower, min(threshold, ceiling - 1, standing.io - 1))
@@ -308,7 +312,7 @@ class Search:
             if blocks and (not outcome.complete or standing.expanded > _BLOCKS_FROM) and outcome.cost is None:
                 blocks = False
                 if outcome.complete:
-                    standing.raise_lower(threshold + 1, _NAME)
+                    standing.raise_lower((threshold // unit + 1) * unit, _NAME)
                 if budget.hit == "nodes" or budget.remaining <= 0:
                     return
                 budget.hit = None
@@ -328,9 +332,9 @@ class Search:
                 standing.improve(_schedule(standing, outcome))
                 standing.raise_lower(outcome.cost, _NAME)
                 return
-            standing.raise_lower(threshold + 1, _NAME)
-            sizes.append((threshold, outcome.states + 1))
-            threshold += _stride(sizes)
+            standing.raise_lower((threshold // unit + 1) * unit, _NAME)
+            sizes.append((threshold // unit, outcome.states + 1))
+            threshold += unit * _stride(sizes)
             if not sharp and outcome.states > _SHARPEN_FROM:
                 # Worth its second only where the passes are long.
                 _sharpen(search, standing)
@@ -398,7 +402,7 @@ def _stride(sizes: list[tuple[int, int]]) -> int:
     if many < _TRIVIAL_PASS:
         return 2 * (high - low)
     rate = math.log(many / few) / (high - low)
-    return max(1, min(2 * (high - low), int(math.log(_GROWTH) / max(rate, 0.05))))
+    return max(1, min(2 * (high - low), int(math.log(_GROWTH) / max(rate, _SLOWEST))))
 
 
 def _problem_of(instance: Instance) -> Problem:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,7 +43,7 @@ class VariantGame(NamedTuple):
     into: Any  # of each vertex, the items that make it
     uses: Any  # of each vertex, the items that need it
     items: Any  # all items
-    load: int
+    load: int  # per word, in units
     store: int
     sliding: bool
     deletion: bool
@@ -96,6 +97,11 @@ class VariantProblem(Problem):
     def too_large(self) -> bool:
         """Whether the search takes no graph of this size."""
         return max(self.n, len(self.items)) > MAX_VERTICES
+
+    @property
+    def cost_unit(self) -> int:
+        """The unit in which the kernels count."""
+        return gcd(self.rules.load_cost, self.rules.store_cost) or 1
 
     @cached_property
     def given(self) -> int:
@@ -194,8 +200,8 @@ def variant_game(problem: VariantProblem) -> VariantGame:
         into=p.packed(p.into),
         uses=p.packed(p.uses),
         items=p.as_set((1 << len(p.items)) - 1),
-        load=rules.load_cost,
-        store=rules.store_cost,
+        load=rules.load_cost // problem.cost_unit,
+        store=rules.store_cost // problem.cost_unit,
         sliding=rules.sliding,
         deletion=rules.deletion,
         blue=rules.outputs == "blue",

@@ -112,7 +112,12 @@ class VariantSearch:
         from solvers.search import again_kernels, frontier_kernels, once_kernels
 
         p = self.problem
-        top = limit - p.owed
+        unit = p.cost_unit
+        top = (limit - p.owed) // unit
+        if 4 * top > budget.memory:
+            # The queue has a list for every cost.
+            budget.hit = "memory"
+            return Outcome(None, [], False, 0)
         key, first, second = self._start()
         if self._hopeless(key, first, second, top):
             return Outcome(None, [], True, 0)
@@ -155,7 +160,7 @@ class VariantSearch:
         if verdict == frontier_kernels.DONE:
             return Outcome(None, [], True, states)
         goal = int(tally[frontier_kernels.GOAL])
-        cost = p.owed + int(pool.arrays["cost"][goal])
+        cost = p.owed + unit * int(pool.arrays["cost"][goal])
         return Outcome(cost, self._steps(pool, goal), True, states)
 
     def _steps(self, pool: Pool, goal: int) -> list[Any]:
