@@ -73,6 +73,11 @@ def from_jax(
     from graphs.jax_lowering import run
 
     names, positional = _argument_names(fn, len(shapes), tuple(named))
+    while len(shapes) < len(names) and (name := names[len(shapes)]) in named and name not in positional:
+        # By position, as the functions that jax.grad makes want them.
+        if not _by_position(fn, name):
+            break
+        shapes, positional = (*shapes, named.pop(name)), [*positional, name]
     arguments = (list(shapes), dict(named))
     leaves, structure = jax.tree_util.tree_flatten_with_path(arguments, is_leaf=_is_shape)
     inputs: dict[str, int | tuple[int, ...]] = {}
@@ -125,6 +130,14 @@ def _double_precision(jax: Any) -> Iterator[None]:
 
 def _is_shape(x: Any) -> bool:
     return isinstance(x, int) or (isinstance(x, tuple) and all(isinstance(n, int) for n in x))
+
+
+def _by_position(fn: Callable[..., Any], name: str) -> bool:
+    try:
+        parameter = inspect.signature(fn).parameters.get(name)
+    except (TypeError, ValueError):
+        return False
+    return parameter is not None and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
 
 
 def _argument_names(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import graphs as graphs
     import solvers as solvers
     import strategies as strategies
+    from pebble import formats as formats
     from pebble.cdag import CDAG as CDAG
     from pebble.cdag import SumLayout as SumLayout
     from pebble.errors import (
@@ -137,12 +138,14 @@ _HOMES = {
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
 _SIBLINGS = ("graphs", "strategies", "solvers")
 
-__all__ = sorted([*_MODULE_OF, *_SIBLINGS, "__version__"])
+__all__ = sorted([*_MODULE_OF, *_SIBLINGS, "__version__", "formats"])
 
 
 def __getattr__(name: str) -> Any:
     if name in _SIBLINGS:
         value: Any = importlib.import_module(name)
+    elif name == "formats":
+        value = importlib.import_module("pebble.formats")
     elif name in _MODULE_OF:
         value = getattr(importlib.import_module(_MODULE_OF[name]), name)
     else:

@@ -215,3 +215,15 @@ def test_a_folder_to_write_to_is_refused_before_any_work(
     out, err = capsys.readouterr()
     assert out == ""
     assert err == "pebble: error: .: cannot be written: it is a folder\n"
+
+
+def test_names_are_printed_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "a[bold]:back:.txt"
+    Path(name).write_text("0 1\n")
+    assert main(["play", name, "-M", "2..3", "-s", "belady"]) == 0
+    assert main(["solve", name, "-M", "2..3", "-q"]) == 0
+    out = capsys.readouterr().out
+    assert out.count(f"{name}: 2 vertices") == 3

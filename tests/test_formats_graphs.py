@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -277,3 +278,25 @@ def test_blanks_behind_commas_are_a_table(text: str) -> None:
     graph = parse_graph(text.encode(), "-")
     assert graph.labels is not None
     assert all(str(label).isalpha() for label in graph.labels)
+
+
+@pytest.mark.parametrize("count", ["5x", "5.0", "-5", "+3"])
+def test_a_damaged_number_of_vertices_is_no_remark(count: str) -> None:
+    with pytest.raises(FormatError, match="is no number of vertices"):
+        parse_graph(f"# vertices {count}\n0 1\n".encode(), "-")
+    assert parse_graph(b"# vertices of a path\n0 1\n", "-").num_vertices == 2
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [("t.cdag", "red-blue-pebble gra"), ("t.dot", "digraph"), ("t.graphml", "graphml"), ("t.json", "nodes")],
+)
+def test_a_damaged_file_of_a_known_format_is_no_edge_list(file: str, text: str) -> None:
+    with pytest.raises(FormatError):
+        parse_graph(text.encode(), file)
+
+
+def test_formats_need_no_import_of_their_own() -> None:
+    code = "import pebble; print(pebble.formats.parse_graph(b'0 1\\n', '-').num_vertices)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "2\n"

@@ -217,3 +217,13 @@ def test_bad_shapes_and_results() -> None:
         graphs.from_jax(sorts, "4x4")
     with pytest.raises(GraphSpecError, match="the returned 'out' is a constant"):
         graphs.from_jax(lambda x: jnp.ones(3), 3)
+
+
+def test_a_gradient_takes_its_shapes_by_name() -> None:
+    def loss(Q: Any, K: Any) -> Any:
+        return jnp.sum(jnp.tanh(Q @ K.T))
+
+    by_name = graphs.from_jax(jax.grad(loss, argnums=(0, 1)), Q=(3, 2), K=(4, 2))
+    assert by_name.input_names == ("Q", "K")
+    assert by_name == graphs.from_jax(jax.grad(loss, argnums=(0, 1)), (3, 2), (4, 2))
+    assert by_name == graphs.from_jax(jax.grad(loss, argnums=(0, 1)), (3, 2), K=(4, 2))

@@ -36,7 +36,12 @@ def console() -> Console:
 
     terminal = sys.stdout.isatty()
     return Console(
-        file=sys.stdout, width=None if terminal else _WIDTH_OF_A_PIPE, highlight=False, soft_wrap=not terminal
+        file=sys.stdout,
+        width=None if terminal else _WIDTH_OF_A_PIPE,
+        highlight=False,
+        soft_wrap=not terminal,
+        # Names are printed as they are: no picture for file.py:back:.
+        emoji=False,
     )
 
 
@@ -130,7 +135,7 @@ def progress(*, quiet: bool) -> Iterator[Steps]:
     from rich.markup import escape
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
-    console = Console(stderr=True)
+    console = Console(stderr=True, emoji=False)
     spinner = SpinnerColumn(), TextColumn("{task.description}")
     with Progress(*spinner, console=console, transient=True) as shown:
         task = shown.add_task("working", total=1.0)

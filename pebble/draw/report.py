@@ -74,7 +74,9 @@ def result_text(result: Result) -> str:
     if result.limit_hit:
         rows.append(("limit", "", result.limit_hit))
     rows += [(name, _figure(value), "") for name, value in result.stats.items() if _is_plain(value)]
-    lines = [f"    {name:<{_LABEL_WIDTH}}{value:>{width}}  {rest}".rstrip() for name, value, rest in rows]
+    lines = [
+        f"    {name + ' ':<{_LABEL_WIDTH}}{value:>{width}}  {rest}".rstrip() for name, value, rest in rows
+    ]
     return "\n".join([title, *lines])
 
 

@@ -98,6 +98,9 @@ def detect(data: bytes, file: str) -> tuple[str, bool]:
     if named in _NUMBERS:
         return named, True
     guess = _guess(data[:_HEAD])
+    if named and guess == "edge-list" and len(_first_lines(numbered_lines(data[:_HEAD], b"#"))) < 2:
+        # A single line always looks like one of an edge list: a file that is named otherwise was cut off.
+        return named, True
     return guess or named or "edge-list", guess is None and bool(named)
 
 

@@ -35,6 +35,8 @@ from pebble.labels import IntegerLabels, PackedLabels
 __all__ = ["Named", "edge_list_lines", "parse_edge_list", "plain_names"]
 
 _HEADER = re.compile(rb"#\s*vertices\s*[:=]?\s*(\d+)\s*\Z")
+# One word behind `vertices` that begins like a number: no remark, but a header that is damaged.
+_DAMAGED = re.compile(rb"#\s*vertices\s*[:=]?\s*[-+.]?\d\S*\s*\Z")
 _NUMBER = re.compile(rb"\d{1,18}\Z")
 # Names, or numbers, that are looked up or replaced at once.
 _NAMES_PER_BLOCK = 1 << 15
@@ -323,6 +325,8 @@ def _comments(data: bytes, file: str) -> tuple[int | None, Annotations]:
             if declared is not None:
                 raise FormatError(file, "the number of vertices is given twice", number)
             declared = _vertex_count(header[1], len(data), file, number)
+        elif _DAMAGED.match(text):
+            raise FormatError(file, f"'{shown(text)}' is no number of vertices", number)
         elif text.startswith(b"#"):
             notes.see(text[1:].strip(), number)
     return declared, notes
