@@ -200,3 +200,9 @@ def test_ctrl_c_prints_the_best_so_far() -> None:
     documents = json.loads(out)
     assert [d["limit_hit"] for d in documents] == ["interrupted", "interrupted"]
     assert all(27 <= d["lower_bound"] <= d["io"] for d in documents)
+
+
+def test_a_file_is_called_by_its_name(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "path.edges"
+    file.write_text("0 1\n1 2\n")
+    assert run(str(file), "-M", "2").out.startswith(f"{file}, M=2, rules hong-kung")

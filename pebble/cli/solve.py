@@ -197,10 +197,12 @@ def _print(
     results: list[Result],
     checks: list[list[CheckRow] | None],
 ) -> None:
+    from pebble.draw.report import result_text
+
     out = console()
     if len(sizes) == 1:
         if results[0].status != "infeasible":
-            out.print(whole(str(results[0])))
+            out.print(whole(result_text(results[0], loaded.name)))
     else:
         grid = table(
             [

@@ -18,13 +18,15 @@ _LABEL_WIDTH = 13
 _MOST_NAMED = 3
 
 
-def result_text(result: Result) -> str:
+def result_text(result: Result, name: str = "") -> str:
     """What `str(result)` gives: the cost, the bound and the gap side by side.
 
     Parameters
     ----------
     result : Result
         Its schedule, if any, is refereed again for the figures shown.
+    name : str
+        What to call the graph; its spec, or ``custom``, by default.
 
     Returns
     -------
@@ -55,7 +57,7 @@ def result_text(result: Result) -> str:
 
         cost = verify(result.schedule)
         instance = result.schedule.instance
-        spec = f"{instance.cdag.name}, M={instance.M}, rules {instance.rules}"
+        spec = f"{name or instance.cdag.name}, M={instance.M}, rules {instance.rules}"
         title = f"{spec:<{_TITLE_WIDTH}}    {how}"
         verdict = result.status.value + (f", gap {result.gap:.1%}" if result.gap else "")
         again = f"recomputed {cost.recomputes}{_recomputed(result.schedule)}"
