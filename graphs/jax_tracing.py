@@ -73,9 +73,9 @@ def from_jax(
     from graphs.jax_lowering import run
 
     names, positional = _argument_names(fn, len(shapes), tuple(named))
-    while len(shapes) < len(names) and (name := names[len(shapes)]) in named and name not in positional:
-        # By position, as the functions that jax.grad makes want them.
-        if not _by_position(fn, name):
+    for name in names[len(shapes) :]:
+        # By position as far as that goes: the functions that jax.grad makes want it.
+        if name not in named or not _by_position(fn, name):
             break
         shapes, positional = (*shapes, named.pop(name)), [*positional, name]
     arguments = (list(shapes), dict(named))

@@ -207,15 +207,21 @@ class _Run:
         if part is None:
             return
 
+        found = self.best.order()
+
         def better(order: NDArray[np.int64]) -> None:
-            self.offer(replay(self.instance, order))
+            nonlocal found
+            found = order
+            self.report()
 
         limit = Limit(part.time, None if self.limit.nodes is None and part.time is not None else part.nodes)
-        given = self.best.order()
-        better(given)
-        order, stats = search_order(self.instance, given, limit=limit, seed=self.seed, on_better=better)
-        self.states += int(stats["moves"])
-        better(order)
+        try:
+            order, stats = search_order(self.instance, found, limit=limit, seed=self.seed, on_better=better)
+            better(order)
+            self.states += int(stats["moves"])
+        finally:
+            # Also after Ctrl-C; orders found on the way need no schedule.
+            self.offer(replay(self.instance, found))
 
     def _search(self, instance: Instance, limit: Limit, **how: Any) -> Result:
         result = SEARCH(instance, limit=limit, seed=self.seed, **how)

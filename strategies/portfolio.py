@@ -110,6 +110,7 @@ class Auto:
         try:
             run.play()
         except KeyboardInterrupt:
+            run.settle()
             if run.best is None:
                 raise
             raise PlayInterrupted(run.result()) from None
@@ -133,12 +134,21 @@ class _Run:
         self._limit, self._seed, self._moves = limit, seed, moves
         self._start = time.monotonic()
         self._made = 0
+        # The best order of a local search that has not ended, and who found it.
+        self._pending: tuple[NDArray[Any], str] | None = None
 
     def result(self) -> Schedule:
         """The best schedule, signed."""
         assert self.best is not None
         info = {"from": self.best.producer, "tried": self._made}
         return replace(self.best, producer=AUTO.name, seed=self._seed, info=info)
+
+    def settle(self) -> None:
+        """Replay the best order of a local search; orders found on the way to it need no schedule."""
+        if self._pending is not None:
+            order, producer = self._pending
+            self._pending = None
+            self._replay(order, producer)
 
     def play(self) -> None:
         """Try everything, the quick things first; an interrupt leaves the best in `best`."""
@@ -223,7 +233,7 @@ class _Run:
         shares = _SHARES if rules.recomputation else (1.0,)
 
         def better(order: NDArray[Any]) -> None:
-            self._replay(order, producer)
+            self._pending = order, producer
 
         for number, share in enumerate(shares):
             part = None
@@ -242,8 +252,8 @@ class _Run:
                 )
                 order, stats = recompute_order(self.instance, order, limit=limit, seed=seed)
                 io = min(io, stats["io"][1])
-        if io < _claim(self.best):
-            better(order)
+        self._pending = (order, producer) if io < _claim(self.best) else None
+        self.settle()
 
 
 def _moves(instance: Instance, limit: Limit, effort: Any) -> int | None:

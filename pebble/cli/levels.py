@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from pebble.cli.arguments import load_graph
 from pebble.cli.output import note, print_json, print_pairs, table, whole
 
 if TYPE_CHECKING:
@@ -62,18 +61,13 @@ def cost_document(cost: HierarchyCost) -> dict[str, Any]:
 
 def verify_levels(file: str, graph: str | None, as_json: bool) -> None:
     """Referee a schedule file of several levels, as ``pebble verify`` does; exit code 1 if it is wrong."""
-    from pebble.cli.verify import named_graph
+    from pebble.cli.verify import graph_beside, why_refused
     from pebble.errors import IllegalMoveError, IncompleteScheduleError
     from pebble.formats.hierarchy_file import read_header
     from pebble.hierarchy import HierarchySchedule, verify_hierarchy
 
     header = read_header(file)
-    cdag = None
-    if graph is not None:
-        cdag = load_graph(graph).cdag
-    elif not header.embedded:
-        cdag = load_graph(named_graph(file, header.graph)).cdag
-    schedule = HierarchySchedule.load(file, cdag)
+    schedule = HierarchySchedule.load(file, graph_beside(file, header, graph))
     document: dict[str, Any] = {
         "file": file,
         "graph": header.graph,
@@ -89,9 +83,7 @@ def verify_levels(file: str, graph: str | None, as_json: bool) -> None:
     try:
         cost = verify_hierarchy(schedule)
     except (IllegalMoveError, IncompleteScheduleError) as error:
-        document |= {"legal": False, "reason": str(error)}
-        if isinstance(error, IllegalMoveError):
-            document |= {"index": error.index, "move": str(error.move), "rule": str(error.reason)}
+        document |= why_refused(error)
         problem = f"the schedule is illegal: {error}"
     else:
         document |= {"legal": True, **cost_document(cost)}

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pebble.cli.arguments import JsonOption, QuietOption, load_graph
 from pebble.cli.output import note, print_json, print_pairs
 
-__all__ = ["named_graph", "verify"]
+if TYPE_CHECKING:
+    from pebble.cdag import CDAG
+    from pebble.errors import IllegalMoveError, IncompleteScheduleError
+    from pebble.formats.hierarchy_file import HierarchyHeader
+    from pebble.formats.schedule_header import Header
+
+__all__ = ["graph_beside", "verify", "why_refused"]
 
 
 def verify(
@@ -44,12 +50,7 @@ def verify(
         verify_levels(file, graph, as_json)
         return
     header = read_header(file)
-    cdag = None
-    if graph is not None:
-        cdag = load_graph(graph).cdag
-    elif not header.embedded:
-        cdag = load_graph(named_graph(file, header.graph)).cdag
-    schedule = Schedule.load(file, cdag)
+    schedule = Schedule.load(file, graph_beside(file, header, graph))
     document: dict[str, Any] = {
         "file": file,
         "graph": header.graph,
@@ -63,11 +64,8 @@ def verify(
     try:
         cost = referee(schedule)
     except (IllegalMoveError, IncompleteScheduleError) as error:
-        problem = str(error)
-        document |= {"legal": False, "reason": problem}
-        if isinstance(error, IllegalMoveError):
-            document |= {"index": error.index, "move": str(error.move), "rule": str(error.reason)}
-        problem = f"the schedule is illegal: {problem}"
+        document |= why_refused(error)
+        problem = f"the schedule is illegal: {error}"
     else:
         document |= {"legal": True, **cost.to_dict()}
         if schedule.claim is not None and schedule.claim != cost.io:
@@ -100,7 +98,24 @@ _NAMES = {
 }
 
 
-def named_graph(file: str, name: str) -> str:
+def graph_beside(file: str, header: Header | HierarchyHeader, graph: str | None) -> CDAG | None:
+    """The graph that a schedule file belongs to, where the file does not hold it or another is given."""
+    if graph is not None:
+        return load_graph(graph).cdag
+    return None if header.embedded else load_graph(_named_graph(file, header.graph)).cdag
+
+
+def why_refused(error: IllegalMoveError | IncompleteScheduleError) -> dict[str, Any]:
+    """The JSON form of what the referee says of a schedule that breaks a rule."""
+    from pebble.errors import IllegalMoveError
+
+    document: dict[str, Any] = {"legal": False, "reason": str(error)}
+    if isinstance(error, IllegalMoveError):
+        document |= {"index": error.index, "move": str(error.move), "rule": str(error.reason)}
+    return document
+
+
+def _named_graph(file: str, name: str) -> str:
     """The spec in a schedule file's header; FormatError if the file names none."""
     from pebble.errors import FormatError
 
